@@ -16,33 +16,33 @@ enum { SCHEMA_VERSION = 1, REGIMES_MAX = 64, POINT_VALUES = 5 };
 
 typedef struct document {
     uint32_t schema_version;
-    cs_list sources, compute, memory, network, bandwidths, overheads; /* pointers to entries */
+    /* lists of pointers to entries */
+    cs_list sources, compute, memory, network, bandwidths, overheads;
 } document;
 
 static const cs_field source_fields[] = {
     {"source", CS_FIELD_TEXT, offsetof(cs_cost_source, source),
-     .doc = "command line, or tool and file that were imported"},
-    {"device", CS_FIELD_TEXT, offsetof(cs_cost_source, device), .doc = "what was measured"},
+     .doc = "command line, or tool and imported file"},
+    {"device", CS_FIELD_TEXT, offsetof(cs_cost_source, device), .doc = "the measured device"},
     {"driver", CS_FIELD_TEXT, offsetof(cs_cost_source, driver), .fallback = "",
      .doc = "its version"},
     {"libraries", CS_FIELD_TEXT, offsetof(cs_cost_source, libraries), .fallback = "",
-     .doc = "and their versions"},
-    {"clock", CS_FIELD_TEXT, offsetof(cs_cost_source, clock), .fallback = "",
-     .doc = "what ran at which rate"},
+     .doc = "with versions"},
+    {"clock", CS_FIELD_TEXT, offsetof(cs_cost_source, clock), .fallback = "", .doc = "clock rates"},
     {"date", CS_FIELD_TEXT, offsetof(cs_cost_source, date), .doc = "YYYY-MM-DD"},
     {"notes", CS_FIELD_TEXT, offsetof(cs_cost_source, notes), .fallback = "",
      .doc = "anything else"},
     {0}};
 
-/* Of a struct that begins with its timing. */
+/* For structs that begin with a timing. */
 #define TIMING_FIELDS                                                                              \
     {"median_s", CS_FIELD_NUMBER, offsetof(cs_cost_timing, median), .doc = "of the samples"},      \
         {"low_s", CS_FIELD_NUMBER, offsetof(cs_cost_timing, low),                                  \
-         .doc = "from here to high_s the median lies with 95 %"},                                  \
-        {"high_s", CS_FIELD_NUMBER, offsetof(cs_cost_timing, high), .doc = "the upper bound"},     \
+         .doc = "lower bound of the median's 95 % interval"},                                      \
+        {"high_s", CS_FIELD_NUMBER, offsetof(cs_cost_timing, high), .doc = "upper bound"},         \
     {                                                                                              \
-        "samples", CS_FIELD_COUNT, offsetof(cs_cost_timing, samples),                              \
-            .min = 1, .doc = "timings that were taken"                                             \
+        "samples", CS_FIELD_COUNT, offsetof(cs_cost_timing, samples), .min = 1,                    \
+                                                                      .doc = "number of timings"   \
     }
 
 static const cs_field timing_fields[] = {TIMING_FIELDS, {0}};
@@ -52,17 +52,17 @@ typedef struct pass_parts {
     double source; /* NaN: the entry's */
 } pass_parts;
 
-static const cs_field pass_fields[] = {
-    TIMING_FIELDS,
-    {"source", CS_FIELD_NUMBER, offsetof(pass_parts, source), .fallback = "",
-     .doc = "position in sources, where it is another than the entry's"},
-    {0}};
+static const cs_field pass_fields[] = {TIMING_FIELDS,
+                                       {"source", CS_FIELD_NUMBER, offsetof(pass_parts, source),
+                                        .fallback = "",
+                                        .doc = "index in sources, if it differs from the entry's"},
+                                       {0}};
 
-/* low and high are NaN where they are not known. */
+/* low and high are NaN if unknown. */
 static const cs_field interval_fields[] = {
-    {"value", CS_FIELD_NUMBER, offsetof(cs_cost_interval, value), .doc = "what was found"},
+    {"value", CS_FIELD_NUMBER, offsetof(cs_cost_interval, value), .doc = "estimate"},
     {"low", CS_FIELD_NUMBER, offsetof(cs_cost_interval, low), .fallback = "",
-     .doc = "from here to high the true one lies with 95 %"},
+     .doc = "lower bound of the 95 % interval"},
     {"high", CS_FIELD_NUMBER, offsetof(cs_cost_interval, high), .fallback = "",
      .doc = "the upper bound"},
     {0}};
@@ -81,13 +81,13 @@ typedef struct compute_parts {
     }
 
 static const cs_field compute_fields[] = {
-    {"op", CS_FIELD_TEXT, offsetof(compute_parts, entry.op), .doc = "the key: what is done"},
+    {"op", CS_FIELD_TEXT, offsetof(compute_parts, entry.op), .doc = "key of the operator"},
     {"workspace_bytes", CS_FIELD_BYTES, offsetof(compute_parts, entry.workspace_bytes),
-     .fallback = "0", .doc = "of the library, besides the tensors"},
+     .fallback = "0", .doc = "the library's, without tensors"},
     {"peak_bytes", CS_FIELD_BYTES, offsetof(compute_parts, entry.peak_bytes), .fallback = "0",
-     .doc = "live on the device meanwhile, in all; 0: not known"},
+     .doc = "maximum live on the device, in total; 0: unknown"},
     {"algorithm", CS_FIELD_TEXT, offsetof(compute_parts, entry.algorithm), .fallback = "",
-     .doc = "that the library chose"},
+     .doc = "chosen by the library"},
     {"source", CS_FIELD_COUNT, offsetof(compute_parts, entry.source), .doc = "position in sources"},
     PASS_FIELD("forward", 0),
     PASS_FIELD("backward_input", 1),
@@ -97,12 +97,12 @@ static const cs_field compute_fields[] = {
 
 static const cs_field memory_fields[] = {
     {"network", CS_FIELD_TEXT, offsetof(cs_cost_memory, network),
-     .doc = "the key: what is trained"},
-    {"peak_bytes", CS_FIELD_BYTES, offsetof(cs_cost_memory, peak_bytes), .doc = "live at most"},
+     .doc = "key of the trained network"},
+    {"peak_bytes", CS_FIELD_BYTES, offsetof(cs_cost_memory, peak_bytes), .doc = "maximum live"},
     {"held_bytes", CS_FIELD_BYTES, offsetof(cs_cost_memory, held_bytes),
-     .doc = "at most, with what was kept to be used again"},
+     .doc = "maximum, including blocks kept for reuse"},
     {"outside_bytes", CS_FIELD_BYTES, offsetof(cs_cost_memory, outside_bytes), .fallback = "0",
-     .doc = "in use on the device besides; 0: not known"},
+     .doc = "other memory in use on the device; 0: unknown"},
     {"source", CS_FIELD_COUNT, offsetof(cs_cost_memory, source), .doc = "position in sources"},
     {0}};
 
@@ -116,8 +116,10 @@ static const cs_field regime_fields[] = {
      .doc = "smallest message of the regime"},
     {"error", CS_FIELD_NUMBER, offsetof(regime_parts, regime.error),
      .doc = "root mean square of the relative residuals without outliers"},
-    {"points", CS_FIELD_COUNT, offsetof(regime_parts, regime.points), .doc = "fitted to"},
-    {"outliers", CS_FIELD_COUNT, offsetof(regime_parts, regime.outliers), .doc = "among them"},
+    {"points", CS_FIELD_COUNT, offsetof(regime_parts, regime.points),
+     .doc = "number of points fitted"},
+    {"outliers", CS_FIELD_COUNT, offsetof(regime_parts, regime.outliers),
+     .doc = "number of outliers"},
     {"alpha_s", INTERVAL, .offset = offsetof(regime_parts, alpha), .doc = "latency"},
     {"beta_s_per_byte", INTERVAL, .offset = offsetof(regime_parts, beta), .doc = "time per byte"},
     {0}};
@@ -125,7 +127,7 @@ static const cs_field regime_fields[] = {
 typedef struct network_parts {
     uint32_t collective, level, ranks, source;
     cs_list regimes; /* pointers to regime_parts */
-    cs_list points;  /* cs_list, of double */
+    cs_list points;  /* cs_list of double */
 } network_parts;
 
 static const cs_field regime_field = {"regime", CS_FIELD_OBJECT, .of = regime_fields,
@@ -139,7 +141,7 @@ static const cs_field network_fields[] = {
      .choices = cs_cost_collective_names, .doc = "what was measured"},
     {"level", CS_FIELD_CHOICE, offsetof(network_parts, level), .choices = cs_cost_level_names,
      .doc = "within a node or across nodes"},
-    {"ranks", CS_FIELD_COUNT, offsetof(network_parts, ranks), .min = 2, .doc = "that took part"},
+    {"ranks", CS_FIELD_COUNT, offsetof(network_parts, ranks), .min = 2, .doc = "number of ranks"},
     {"source", CS_FIELD_COUNT, offsetof(network_parts, source), .doc = "position in sources"},
     {"regimes", CS_FIELD_LIST, offsetof(network_parts, regimes), .of = &regime_field, .least = 1,
      .most = REGIMES_MAX, .doc = "by size", .shape = "[{\"from_bytes\": ...}, ...]"},
@@ -187,11 +189,11 @@ static const cs_field document_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
      .max = SCHEMA_VERSION, .doc = "version of the format"},
     {"sources", CS_FIELD_LIST, offsetof(document, sources), .of = &source_field,
-     .doc = "where measurements come from", .shape = "[{\"source\": ...}, ...]"},
+     .doc = "sources of measurements", .shape = "[{\"source\": ...}, ...]"},
     {"compute", CS_FIELD_LIST, offsetof(document, compute), .fallback = "", .of = &compute_field,
-     .doc = "times of pieces of work", .shape = "[{\"op\": ...}, ...]"},
+     .doc = "times of operators", .shape = "[{\"op\": ...}, ...]"},
     {"memory", CS_FIELD_LIST, offsetof(document, memory), .fallback = "", .of = &memory_field,
-     .doc = "held while networks are trained", .shape = "[{\"network\": ...}, ...]"},
+     .doc = "memory held while networks are trained", .shape = "[{\"network\": ...}, ...]"},
     {"network", CS_FIELD_LIST, offsetof(document, network), .fallback = "", .of = &network_field,
      .doc = "times of collectives", .shape = "[{\"collective\": ...}, ...]"},
     {"bandwidths", CS_FIELD_LIST, offsetof(document, bandwidths), .fallback = "",
@@ -205,7 +207,7 @@ static const cs_field document_fields[] = {
 typedef struct reader {
     cs_costs *costs;
     cs_error *error;
-    cs_arena arena; /* of entries, until they are copied */
+    cs_arena arena; /* for entries, until they are copied */
 } reader;
 
 static void note(cs_status *status, cs_status other)
@@ -221,7 +223,7 @@ static cs_status check_timing(reader *r, const cs_cost_timing *timing, const cs_
                : CS_OK;
 }
 
-/* An interval that is given in full or not at all. */
+/* Takes an interval, which must be complete or missing. */
 static cs_status take_interval(reader *r, const cs_cost_interval *given, const cs_json_place *up,
                                const char *key, cs_cost_interval *out)
 {
@@ -252,7 +254,7 @@ static cs_status check_text(reader *r, const char *text, const char *key, const 
 
 static cs_status twin(reader *r, const cs_json_place *place)
 {
-    return cs_json_invalid(place, r->error, "is there twice: an earlier entry has the same key");
+    return cs_json_invalid(place, r->error, "is a duplicate: an earlier entry has the same key");
 }
 
 static cs_status take_source(reader *r, const void *item, const cs_json_place *place)
@@ -274,7 +276,7 @@ static cs_status take_source(reader *r, const void *item, const cs_json_place *p
     return status;
 }
 
-/* A time, and its source where that is not the entry's. */
+/* Takes the time of a pass, and its source if it differs from the entry's. */
 static cs_status take_pass(reader *r, const pass_parts *parts, const cs_json_place *up, int p,
                            cs_cost_compute *entry)
 {
@@ -330,7 +332,8 @@ static cs_status take_regime(reader *r, const regime_parts *parts, const cs_json
     if (!before && out->from != 0)
         note(&status, cs_json_invalid(&from, r->error, "must be 0 in the first regime"));
     else if (before && out->from <= before->from)
-        note(&status, cs_json_invalid(&from, r->error, "must be larger than in the regime before"));
+        note(&status,
+             cs_json_invalid(&from, r->error, "must be larger than in the previous regime"));
     return status;
 }
 
@@ -387,7 +390,7 @@ static cs_status take_points(reader *r, const cs_list *list, const cs_json_place
         note(&status, take_point(r, &items[i], &at, &points[i]));
         if (status == CS_OK && i > 0 && points[i].bytes < points[i - 1].bytes)
             status =
-                cs_json_invalid(&at, r->error, "must not have fewer bytes than the one before");
+                cs_json_invalid(&at, r->error, "must not have fewer bytes than the previous point");
     }
     entry->points = points;
     entry->n_points = list->n;
@@ -494,7 +497,7 @@ cs_status cs_costs_load(const char *path, cs_costs *costs, cs_error *error)
 
 /* ---- writing ---- */
 
-/* All entries as the tables have them, in an arena. Each is NULL when memory runs out. */
+/* Copy entries into the form of the tables, in an arena. Return NULL if memory runs out. */
 static void *copy(cs_arena *arena, const void *entry, size_t size)
 {
     void *made = cs_arena_alloc(arena, 1, size);
@@ -556,7 +559,7 @@ static bool make_regimes(const cs_cost_network *entry, cs_arena *arena, cs_list 
 static bool make_points(const cs_cost_network *entry, cs_arena *arena, cs_list *list)
 {
     if (entry->n_points == 0)
-        return true; /* left out */
+        return true; /* omitted */
     cs_list *items = cs_arena_alloc(arena, entry->n_points, sizeof(*items));
     *list = (cs_list){.n = entry->n_points, .items = items};
     for (uint32_t i = 0; items && i < entry->n_points; i++) {
@@ -597,14 +600,14 @@ static const void *make_overhead(const cs_costs *costs, uint32_t i, cs_arena *ar
     return parts.time ? copy(arena, &parts, sizeof(parts)) : NULL;
 }
 
-/* The lists of a document. */
+/* Fills the lists of a document. */
 static bool make_document(const cs_costs *costs, cs_arena *arena, document *out)
 {
     const struct {
         cs_list *list;
         uint32_t n;
         const void *(*make)(const cs_costs *, uint32_t, cs_arena *);
-        bool rare; /* left out where there are none */
+        bool rare; /* omitted if empty */
     } lists[] = {{&out->sources, costs->n_sources, make_source},
                  {&out->compute, costs->n_compute, make_compute},
                  {&out->memory, costs->n_memory, make_memory, .rare = true},
@@ -658,7 +661,7 @@ cs_status cs_costs_add_to_file(const cs_costs *measured, const char *path, cs_er
     cs_costs_init(&all);
     struct stat info;
     cs_status status = CS_OK;
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) /* a device has nothing yet */
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) /* a device has no earlier costs */
         CS_TRY(cs_costs_load(path, &all, error));
     status = cs_costs_merge(&all, measured, error);
     if (status == CS_OK)

@@ -63,13 +63,12 @@ char *cs_costs_end_text(const cs_cost_network *entry, char *text)
     const cs_cost_regime *last = &entry->regimes[entry->n_regimes - 1];
     text[0] = '\0';
     if (entry->n_regimes > 1 && last->points < CS_FIT_RUN)
-        snprintf(
-            text, CS_COSTS_TEXT_BYTES,
-            "%s of %u ranks: the largest sizes, from %lld B on (timings: %u), are far off the "
-            "line of the smaller ones; they are a regime of their own, which nothing confirms: "
-            "measure larger sizes, or leave these out",
-            cs_cost_collective_names[entry->collective], entry->ranks, (long long)last->from,
-            last->points);
+        snprintf(text, CS_COSTS_TEXT_BYTES,
+                 "%s of %u ranks: the largest sizes, from %lld B on (timings: %u), are far off the "
+                 "line of the smaller ones; they form a separate regime, which nothing confirms: "
+                 "measure larger sizes, or omit these",
+                 cs_cost_collective_names[entry->collective], entry->ranks, (long long)last->from,
+                 last->points);
     return text;
 }
 
@@ -84,7 +83,7 @@ char *cs_costs_unsettled_text(const cs_cost_network *entry, double share, char *
         const cs_cost_timing timing = {point->seconds, point->low, point->high, point->samples};
         if (point->samples == 0 || cs_fit_is_settled(&timing, share))
             continue;
-        if (used < sizeof(sizes)) /* more of them are counted, and not listed */
+        if (used < sizeof(sizes)) /* further sizes are counted, not listed */
             used += (size_t)snprintf(sizes + used, sizeof(sizes) - used, "%s%lld", n ? ", " : "",
                                      (long long)point->bytes);
         n++;

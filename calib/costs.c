@@ -41,7 +41,7 @@ void cs_costs_finish(cs_costs *costs)
     *costs = (cs_costs){0};
 }
 
-/* ---- asking ---- */
+/* ---- look-up ---- */
 
 const cs_cost_compute *cs_costs_compute(const cs_costs *costs, const char *op)
 {
@@ -129,7 +129,7 @@ double cs_cost_bus_factor(cs_cost_collective collective, uint32_t ranks)
 
 /* ---- building ---- */
 
-/* Copies a text into the arena; false when memory runs out. */
+/* Copies a text into the arena. Returns false if memory runs out. */
 static bool own(cs_costs *costs, const char **text)
 {
     *text = cs_arena_copy(&costs->arena, *text ? *text : "");
@@ -171,8 +171,7 @@ cs_status cs_costs_add_source(cs_costs *costs, const cs_cost_source *source, uin
     return CS_OK;
 }
 
-/* A table of entries, and what is put into it: in the place of the one that it replaces, or at the
- * end. */
+/* A table of entries. put_entry replaces an entry or appends one. */
 typedef struct table {
     void **entries;
     uint32_t *n, *capacity;
@@ -247,8 +246,8 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Passes that only the old entry has stay, and with them its algorithms, which name those of all of
- * its passes. Bytes are the most that a pass needs. */
+/* Keeps passes that only the old entry has, and then its algorithms, which describe all its passes.
+ * Bytes are the maximum over the passes. */
 static void keep_passes(cs_cost_compute *entry, const cs_cost_compute *old)
 {
     bool kept = false;
@@ -266,7 +265,7 @@ static void keep_passes(cs_cost_compute *entry, const cs_cost_compute *old)
     entry->algorithm = old->algorithm;
 }
 
-/* Each adds entry i with its source, for a loop over all tables. */
+/* Each function adds entry i with its source, for a loop over all tables. */
 static cs_status merge_compute(cs_costs *costs, const cs_costs *from, uint32_t i, cs_error *error)
 {
     cs_cost_compute entry = from->compute[i];

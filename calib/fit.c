@@ -9,11 +9,12 @@
 
 /* ---- medians ---- */
 
-static const double tail = 0.025; /* on each side of a 95 % interval */
+static const double tail = 0.025; /* probability on each side of a 95 % interval */
 
 bool cs_fit_median_ranks(uint32_t n, uint32_t *low, uint32_t *high)
 {
-    /* The median lies below the sample of rank j (from 0) when at most j of n fall below it. */
+    /* The median is below the sample of rank j (from 0) if at most j of n samples are below the
+     * median. */
     uint32_t j = 0;
     const bool known = n > 0 && gsl_cdf_binomial_P(0, 0.5, n) <= tail;
     while (known && j + 1 < n / 2 && gsl_cdf_binomial_P(j + 1, 0.5, n) <= tail)
@@ -43,34 +44,34 @@ bool cs_fit_is_settled(const cs_cost_timing *timing, double share)
 
 /* ---- one regime ---- */
 
-/* Beyond these many scales a residual does not count at all (Tukey's bisquare, 95 % efficient where
- * errors are normal), and counts less than its square (Huber). */
+/* In scales: residuals beyond `bisquare` have no weight (Tukey's bisquare, 95 % efficient for
+ * normal errors); beyond `huber` they count less than their square (Huber). */
 static const double bisquare = 4.685, huber = 1.345;
-static const double least_scale = 1e-9;  /* where the points lie on a line */
-static const double greatest_scale = 10; /* beyond that nothing is known at all */
+static const double least_scale = 1e-9;  /* for points exactly on a line */
+static const double greatest_scale = 10; /* beyond this nothing is known */
 enum { ROUNDS = 50, HALVINGS = 50 };
 
 typedef struct line {
     double alpha, beta;
 } line;
 
-/* Points of a run, with scratch for as many. All deviations are relative to the time. */
+/* Points of a run, with working memory for as many. All deviations are relative to the time. */
 typedef struct run {
     const double *bytes, *seconds;
-    const double *spread; /* deviation that a point is known to have: of its median, of rounding */
-    double *sigma;        /* and with the noise that all have */
+    const double *spread; /* known deviation of a point: of its median, of rounding */
+    double *sigma;        /* deviation including the common noise */
     double *weights, *residuals, *scratch;
     size_t n;
 } run;
 
-/* Never 0, which a message of no bytes could take when alpha is 0. */
+/* Never 0, even for a message of no bytes when alpha is 0. */
 static double fitted(const line *of, double bytes)
 {
     return fmax(of->alpha + of->beta * bytes, 1e-18);
 }
 
-/* Residuals relative to the fit, so that points too high and too low by the same factor pull
- * equally; in sigmas. */
+/* Computes residuals relative to the fit, in sigmas, so that points too high and too low by the
+ * same factor have the same influence. */
 static void find_residuals(const run *r, const line *of)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -83,8 +84,8 @@ static void set_sigma(const run *r, double noise)
         r->sigma[i] = hypot(noise, r->spread[i]);
 }
 
-/* Weighted least squares with alpha, beta >= 0: where one would be negative it is 0, and the other
- * is found alone. */
+/* Weighted least squares with alpha, beta >= 0: if one would be negative it is set to 0, and the
+ * other is fitted alone. */
 static line solve(const run *r)
 {
     double slope_only, alpha, beta, c00, c01, c11, chi;
@@ -98,7 +99,7 @@ static line solve(const run *r)
     return (line){0, slope_only};
 }
 
-/* The first line: errors relative to what was measured. */
+/* Fits the initial line, with errors relative to the measured times. */
 static line start(const run *r)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -106,7 +107,7 @@ static line start(const run *r)
     return solve(r);
 }
 
-/* psi(u) / u, u being a residual in scales. */
+/* Weight psi(u) / u of a residual of u scales. */
 static double weight_of(double u, bool redescends)
 {
     if (!redescends)
@@ -115,7 +116,7 @@ static double weight_of(double u, bool redescends)
     return fabs(v) < 1 ? (1 - v * v) * (1 - v * v) : 0;
 }
 
-/* One step of iteratively reweighted least squares; returns how far the fit moved, relatively. */
+/* One step of iteratively reweighted least squares. Returns the relative change of the fit. */
 static double improve(const run *r, double scale, bool redescends, line *of)
 {
     double moved = 0, sum = 0;
@@ -146,9 +147,9 @@ static double median_of(double *values, size_t n)
     return gsl_stats_median_from_sorted_data(values, 1, n);
 }
 
-/* Of the residuals, in sigmas: from the median of the absolute ones, corrected for the two
- * parameters. It is no less than what the points are known to vary by: rounded times may lie on a
- * line by chance. */
+/* Scale of the residuals, in sigmas: from the median of their absolute values, corrected for two
+ * parameters. At least the known deviation of the points, because rounded times may lie on a line
+ * by chance. */
 static double scale_of(const run *r)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -161,7 +162,7 @@ static double scale_of(const run *r)
     return fmax(1.4826 * mad * sqrt(free_n), least);
 }
 
-/* Huber's loss has one minimum, where the bisquare starts from. */
+/* Huber's loss has one minimum, from which the bisquare starts. */
 static line fit_line(const run *r, double scale)
 {
     line of = start(r);
@@ -171,15 +172,15 @@ static line fit_line(const run *r, double scale)
     return of;
 }
 
-/* ---- division into regimes ---- */
+/* ---- partition into regimes ---- */
 
 typedef struct search {
     run all;
-    uint32_t *cuts; /* points where a regime may begin, and n at the end */
+    uint32_t *cuts; /* points where a regime may begin; the last entry is n */
     uint32_t n_cuts;
-    double *loss;   /* [a * (n_cuts + 1) + b]: of the run of cuts a to b */
-    double *best;   /* [k * (n_cuts + 1) + b]: of k + 1 regimes up to cut b */
-    uint32_t *from; /* the same: where the last of them begins */
+    double *loss;   /* at [a * (n_cuts + 1) + b]: the run from cut a to cut b */
+    double *best;   /* at [k * (n_cuts + 1) + b]: k + 1 regimes up to cut b */
+    uint32_t *from; /* likewise: the cut where the last regime begins */
 } search;
 
 enum { MOST_CUTS = 64 };
@@ -190,8 +191,8 @@ static run slice(const run *all, uint32_t from, uint32_t to)
                  all->weights + from, all->residuals + from, all->scratch + from, to - from};
 }
 
-/* The residuals of short runs, in sigmas of that noise: the median of their roots of mean squares,
- * which no outlier and no break point reaches. */
+/* Median of the root mean square residuals of short runs, in sigmas of this noise; outliers and
+ * break points do not affect it. */
 static double local_residual(const run *all, double noise)
 {
     const uint32_t n = (uint32_t)all->n;
@@ -210,56 +211,20 @@ static double local_residual(const run *all, double noise)
     return median_of(rms, count);
 }
 
-/* The noise that all points have, not knowing the regimes: that with which short runs come out as
- * they should. The root of chi-squared with two degrees of freedom over two has the median sqrt(ln
- * 2) = 0.8326. The residuals fall as the noise grows. */
-static void find_noise(const run *all)
-{
-    double low = least_scale, high = greatest_scale;
-    for (int i = 0; i < HALVINGS && all->n >= CS_FIT_RUN; i++) {
-        const double middle = sqrt(low * high);
-        if (local_residual(all, middle) > sqrt(M_LN2))
-            low = middle;
-        else
-            high = middle;
-    }
-    /* of fewer points than a run none can be called an outlier */
-    set_sigma(all, all->n >= CS_FIT_RUN ? high : greatest_scale);
-}
-
-/* Squares, cut off where the bisquare's weights end. */
-static double loss_of(const run *r)
-{
-    double sum = 0;
-    for (size_t i = 0; i < r->n; i++)
-        sum += fmin(r->residuals[i] * r->residuals[i], bisquare * bisquare);
-    return sum;
-}
-
-/* Regimes begin at a size that differs from the one before; of many sizes, at some. */
-static void find_cuts(search *s)
-{
-    const uint32_t n = (uint32_t)s->all.n;
-    const uint32_t step = (n + MOST_CUTS - 1) / MOST_CUTS;
-    s->n_cuts = 0;
-    for (uint32_t i = 0, last = 0; i < n; i++) {
-        if (i > 0 && (i - last < step || s->all.bytes[i] == s->all.bytes[i - 1]))
-            continue;
-        s->cuts[s->n_cuts++] = last = i;
-    }
-    s->cuts[s->n_cuts] = n;
-}
-
 static double run_loss(const search *s, uint32_t a, uint32_t b)
 {
     const run r = slice(&s->all, s->cuts[a], s->cuts[b]);
     if (r.n < CS_FIT_RUN || r.bytes[0] == r.bytes[r.n - 1])
         return INFINITY;
     (void)fit_line(&r, 1);
-    return loss_of(&r);
+    /* Squares, truncated at the end of the bisquare's weights. */
+    double sum = 0;
+    for (size_t i = 0; i < r.n; i++)
+        sum += fmin(r.residuals[i] * r.residuals[i], bisquare * bisquare);
+    return sum;
 }
 
-/* The best division of the first b cuts into k + 1 regimes, from those into k. */
+/* Finds the best partition of the first b cuts into k + 1 regimes, from the partitions into k. */
 static void extend(const search *s, uint32_t k)
 {
     const uint32_t row = s->n_cuts + 1;
@@ -276,9 +241,9 @@ static void extend(const search *s, uint32_t k)
     }
 }
 
-/* How many regimes: of each two parameters, and a break point between two. The penalty of a
- * parameter is that of Liu, Wu and Zidek, which exceeds the log n of Schwarz because break points
- * are searched for. */
+/* Chooses the number of regimes; each has two parameters, and there is a break point between two.
+ * The penalty per parameter follows Liu, Wu and Zidek; it exceeds Schwarz' log n because break
+ * points are searched for. */
 static uint32_t choose(const search *s, uint32_t most)
 {
     const uint32_t row = s->n_cuts + 1;
@@ -294,24 +259,6 @@ static uint32_t choose(const search *s, uint32_t most)
         chosen = k;
     }
     return chosen;
-}
-
-/* Fills ends[0..k]: the points where the regimes end. */
-static uint32_t divide(const search *s, uint32_t most, uint32_t *ends)
-{
-    const uint32_t row = s->n_cuts + 1;
-    for (uint32_t a = 0; a < s->n_cuts; a++)
-        for (uint32_t b = a + 1; b <= s->n_cuts; b++)
-            s->loss[a * row + b] = run_loss(s, a, b);
-    for (uint32_t k = 0; k < most; k++)
-        extend(s, k);
-    const uint32_t chosen = choose(s, most);
-    uint32_t b = s->n_cuts;
-    for (uint32_t k = chosen + 1; k-- > 0;) {
-        ends[k] = s->cuts[b];
-        b = s->from[k * row + b];
-    }
-    return chosen + 1;
 }
 
 /* ---- intervals ---- */
@@ -338,34 +285,15 @@ static double covariance_factor(const run *r, double scale)
     return correction * correction * scale * scale * psi2 / (n - 2) / (slope * slope);
 }
 
-/* The variances of alpha and beta, over the factor above. */
-static void inverse(const run *r, const line *of, double *alpha, double *beta)
-{
-    double a = 0, b = 0, c = 0, mean = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        const double f = fitted(of, r->bytes[i]) * r->sigma[i], w = 1 / (f * f);
-        a += w;
-        mean += w * r->bytes[i];
-    }
-    mean /= a;
-    for (size_t i = 0; i < r->n; i++) {
-        const double f = fitted(of, r->bytes[i]) * r->sigma[i], d = r->bytes[i] - mean;
-        c += d * d / (f * f);
-    }
-    b = mean * mean;
-    *beta = 1 / c;
-    *alpha = 1 / a + b / c;
-}
-
 static cs_cost_interval interval(double value, double variance, double t)
 {
     const double half = t * sqrt(variance);
-    if (!isfinite(half)) /* too few points to tell */
+    if (!isfinite(half)) /* too few points for an interval */
         return (cs_cost_interval){value, 0, INFINITY};
     return (cs_cost_interval){value, fmax(value - half, 0), value + half};
 }
 
-/* Line and scale of a regime, which depend on each other; and the residuals. */
+/* Finds line and scale of a regime, which depend on each other, and the residuals. */
 static line settle(const run *r, double *scale)
 {
     line of = fit_line(r, 1);
@@ -390,7 +318,23 @@ static cs_cost_regime finish_regime(const run *r)
         squares += off * off;
         kept++;
     }
-    inverse(r, &of, &variance_alpha, &variance_beta);
+    /* Variances of alpha and beta, without the factor. */
+    double *alpha = &variance_alpha;
+    double *beta = &variance_beta;
+    double a = 0, b = 0, c = 0, mean = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const double f = fitted(&of, r->bytes[i]) * r->sigma[i], w = 1 / (f * f);
+        a += w;
+        mean += w * r->bytes[i];
+    }
+    mean /= a;
+    for (size_t i = 0; i < r->n; i++) {
+        const double f = fitted(&of, r->bytes[i]) * r->sigma[i], d = r->bytes[i] - mean;
+        c += d * d / (f * f);
+    }
+    b = mean * mean;
+    *beta = 1 / c;
+    *alpha = 1 / a + b / c;
     const double factor = covariance_factor(r, scale);
     const double t = r->n > 2 ? gsl_cdf_tdist_Pinv(1 - tail, (double)r->n - 2) : INFINITY;
     return (cs_cost_regime){.from = (int64_t)r->bytes[0],
@@ -401,21 +345,11 @@ static cs_cost_regime finish_regime(const run *r)
                             .outliers = (uint32_t)r->n - kept};
 }
 
-/* ---- all together ---- */
+/* ---- the fit ---- */
 
 enum { COLUMNS = 7 };
 
-/* Deviation of a median from its interval, which n samples have with the probability 1 - 2^(1 - n),
- * or with 95 % where they are enough for that; and of a number that was rounded. */
-static double spread_of(const cs_cost_point *point)
-{
-    const double tails = fmax(ldexp(1, -(int)fmin(point->samples, 60)), tail);
-    const double sigmas = point->samples > 1 ? gsl_cdf_ugaussian_Qinv(tails) : INFINITY;
-    return hypot((point->high - point->low) / (2 * sigmas), point->resolution / sqrt(12)) /
-           point->seconds;
-}
-
-/* What was read twice is not known better for it. */
+/* Whether the same timing occurs earlier; a log that was read twice adds no information. */
 static bool was_there(const cs_cost_point *points, uint32_t i)
 {
     for (uint32_t k = i; k-- > 0 && points[k].bytes == points[i].bytes;)
@@ -424,66 +358,26 @@ static bool was_there(const cs_cost_point *points, uint32_t i)
     return false;
 }
 
-static bool allocate(search *s, const cs_cost_point *points, uint32_t n)
-{
-    double *values = calloc(COLUMNS * (size_t)n, sizeof(*values));
-    const size_t row = MOST_CUTS + 2;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; values && i < n; i++) {
-        if (was_there(points, i))
-            continue;
-        values[kept] = (double)points[i].bytes;
-        values[n + kept] = points[i].seconds;
-        values[2 * n + kept++] = spread_of(&points[i]);
-    }
-    s->all = (run){values,         values + n,     values + 2 * n, values + 3 * n,
-                   values + 4 * n, values + 5 * n, values + 6 * n, kept};
-    s->cuts = calloc((size_t)n + 1, sizeof(*s->cuts));
-    s->loss = calloc(row * row, sizeof(*s->loss));
-    s->best = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s->best));
-    s->from = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s->from));
-    return values && s->cuts && s->loss && s->best && s->from;
-}
-
-static void release(search *s)
-{
-    free((void *)(uintptr_t)s->all.bytes);
-    free(s->cuts);
-    free(s->loss);
-    free(s->best);
-    free(s->from);
-}
-
 static cs_status check(const cs_cost_point *points, uint32_t n, cs_error *error)
 {
     if (n < 2 || points[0].bytes == points[n - 1].bytes)
-        return cs_error_add(error, CS_INVALID,
-                            "a fit of alpha and beta needs at least two sizes (got %u timings%s)",
-                            n, n < 2 ? "" : " of one size");
+        return cs_error_add(
+            error, CS_INVALID,
+            "a fit of alpha and beta requires at least two sizes (got %u timings%s)", n,
+            n < 2 ? "" : " of one size");
     if (n > CS_FIT_POINTS_MAX)
         return cs_error_add(error, CS_INVALID, "a fit takes at most %d timings (got %u)",
                             CS_FIT_POINTS_MAX, n);
     for (uint32_t i = 0; i < n; i++) {
         if (!(points[i].seconds > 0) || !isfinite(points[i].seconds) || points[i].bytes < 0 ||
             (i > 0 && points[i].bytes < points[i - 1].bytes))
-            return cs_error_add(error, CS_INVALID,
-                                "timing %u of a fit must have seconds > 0, and no fewer bytes than "
-                                "the one before (got %g s for %lld B)",
-                                i, points[i].seconds, (long long)points[i].bytes);
+            return cs_error_add(
+                error, CS_INVALID,
+                "timing %u of a fit must have seconds > 0, and at least as many bytes as "
+                "the previous one (got %g s for %lld B)",
+                i, points[i].seconds, (long long)points[i].bytes);
     }
     return CS_OK;
-}
-
-static void pool_errors(cs_fit *fit)
-{
-    double squares = 0;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < fit->n_regimes; i++) {
-        const cs_cost_regime *r = &fit->regimes[i];
-        squares += r->error * r->error * (r->points - r->outliers);
-        kept += r->points - r->outliers;
-    }
-    fit->error = kept > 0 ? sqrt(squares / kept) : 0;
 }
 
 static bool is_left_out(const run *r, size_t i, double scale)
@@ -492,8 +386,9 @@ static bool is_left_out(const run *r, size_t i, double scale)
     return off >= bisquare * scale && off * r->sigma[i] > 1e-6;
 }
 
-/* Regimes are searched for among runs of CS_FIT_RUN points, so a shorter one is found with points
- * of the regime before in front, as its outliers. How many of a regime's first points these are. */
+/* Counts the first points of a regime that belong to the previous regime. The search uses runs of
+ * at least CS_FIT_RUN points, so a shorter regime is found together with last points of the
+ * previous one, as its outliers. */
 static uint32_t count_of_before(const run *before, const run *r)
 {
     double scale;
@@ -511,8 +406,8 @@ static uint32_t count_of_before(const run *before, const run *r)
     return n;
 }
 
-/* Where the sizes begin that end a regime and have nothing but outliers, which do not count at all;
- * r->n where there are none, or too many to call them that. */
+/* Finds where the sizes at the end of a regime begin that have only outliers, which would have no
+ * weight; r->n if there are none, or too many to be outliers. */
 static uint32_t find_end(const run *r)
 {
     double scale;
@@ -535,8 +430,31 @@ static void fit_all(search *s, uint32_t most, cs_fit *fit)
     uint32_t ends[CS_FIT_REGIMES_MAX + 1] = {(uint32_t)s->all.n}, first = 0;
     fit->n_regimes = 1;
     if (most > 1 && s->all.n >= CS_FIT_RUN) {
-        find_cuts(s);
-        fit->n_regimes = divide(s, most, ends);
+        /* A regime may begin wherever the size changes; with more than MOST_CUTS points, only about
+         * every n / MOST_CUTS-th point. */
+        const uint32_t n = (uint32_t)s->all.n;
+        const uint32_t step = (n + MOST_CUTS - 1) / MOST_CUTS;
+        s->n_cuts = 0;
+        for (uint32_t i = 0, last = 0; i < n; i++) {
+            if (i > 0 && (i - last < step || s->all.bytes[i] == s->all.bytes[i - 1]))
+                continue;
+            s->cuts[s->n_cuts++] = last = i;
+        }
+        s->cuts[s->n_cuts] = n;
+        /* ends[0..k]: the points where the regimes end */
+        const uint32_t row = s->n_cuts + 1;
+        for (uint32_t a = 0; a < s->n_cuts; a++)
+            for (uint32_t b = a + 1; b <= s->n_cuts; b++)
+                s->loss[a * row + b] = run_loss(s, a, b);
+        for (uint32_t k = 0; k < most; k++)
+            extend(s, k);
+        const uint32_t chosen = choose(s, most);
+        uint32_t b = s->n_cuts;
+        for (uint32_t k = chosen + 1; k-- > 0;) {
+            ends[k] = s->cuts[b];
+            b = s->from[k * row + b];
+        }
+        fit->n_regimes = chosen + 1;
     }
     for (uint32_t i = 1; i < fit->n_regimes; i++) {
         const run before = slice(&s->all, first, ends[i - 1]);
@@ -558,7 +476,14 @@ static void fit_all(search *s, uint32_t most, cs_fit *fit)
         first = ends[i];
     }
     fit->regimes[0].from = 0;
-    pool_errors(fit);
+    double squares = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < fit->n_regimes; i++) {
+        const cs_cost_regime *r = &fit->regimes[i];
+        squares += r->error * r->error * (r->points - r->outliers);
+        kept += r->points - r->outliers;
+    }
+    fit->error = kept > 0 ? sqrt(squares / kept) : 0;
 }
 
 cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most, cs_fit *fit,
@@ -568,12 +493,51 @@ cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most,
     cs_fit made = {0};
     CS_TRY(check(points, n, error));
     most = most < 1 ? 1 : most > CS_FIT_REGIMES_MAX ? CS_FIT_REGIMES_MAX : most;
-    const bool ready = allocate(&s, points, n);
+    double *values = calloc(COLUMNS * (size_t)n, sizeof(*values));
+    const size_t row = MOST_CUTS + 2;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; values && i < n; i++) {
+        if (was_there(points, i))
+            continue;
+        values[kept] = (double)points[i].bytes;
+        values[n + kept] = points[i].seconds;
+        /* Known deviation: of a median from its interval, which contains it with probability 1 -
+         * 2^(1 - n) for n samples, or with 95 % if n is large enough; and of rounding. */
+        const cs_cost_point *point = &points[i];
+        const double tails = fmax(ldexp(1, -(int)fmin(point->samples, 60)), tail);
+        const double sigmas = point->samples > 1 ? gsl_cdf_ugaussian_Qinv(tails) : INFINITY;
+        values[2 * n + kept++] =
+            hypot((point->high - point->low) / (2 * sigmas), point->resolution / sqrt(12)) /
+            point->seconds;
+    }
+    s.all = (run){values,         values + n,     values + 2 * n, values + 3 * n,
+                  values + 4 * n, values + 5 * n, values + 6 * n, kept};
+    s.cuts = calloc((size_t)n + 1, sizeof(*s.cuts));
+    s.loss = calloc(row * row, sizeof(*s.loss));
+    s.best = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s.best));
+    s.from = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s.from));
+    const bool ready = values && s.cuts && s.loss && s.best && s.from;
     if (ready) {
-        find_noise(&s.all);
+        /* Find the common noise without knowing the regimes: the noise with which short runs have
+         * the expected residuals, which decrease as it grows. The root of chi-squared with two
+         * degrees of freedom over two has the median sqrt(ln 2) = 0.8326. */
+        double low = least_scale, high = greatest_scale;
+        for (int i = 0; i < HALVINGS && s.all.n >= CS_FIT_RUN; i++) {
+            const double middle = sqrt(low * high);
+            if (local_residual(&s.all, middle) > sqrt(M_LN2))
+                low = middle;
+            else
+                high = middle;
+        }
+        /* fewer points than a run have no outliers */
+        set_sigma(&s.all, s.all.n >= CS_FIT_RUN ? high : greatest_scale);
         fit_all(&s, most, &made);
     }
-    release(&s);
+    free((void *)(uintptr_t)s.all.bytes);
+    free(s.cuts);
+    free(s.loss);
+    free(s.best);
+    free(s.from);
     if (!ready)
         return cs_error_no_memory(error);
     *fit = made;

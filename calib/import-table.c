@@ -41,7 +41,7 @@ cs_status cs_import_whole(const cs_import *import)
     if (!import->log.cut_off)
         return CS_OK;
     return cs_log_invalid(&import->log, import->error,
-                          "the file ends within a row: end the line if it is whole");
+                          "the file ends within a row: end the line if it is complete");
 }
 
 cs_status cs_import_row(cs_import *import, cs_cost_collective collective, cs_cost_level level,
@@ -92,7 +92,7 @@ cs_status cs_import_end(cs_import *import, cs_status status, const char *tool, c
             cs_error_add(import->error, CS_INVALID, "%s: has no known table of %s", shown, tool);
     if (status == CS_OK && import->device[0] == '\0')
         status = cs_error_add(import->error, CS_USAGE,
-                              "%s: does not say what was measured: --hardware is missing", shown);
+                              "%s: does not state the hardware: --hardware is missing", shown);
     if (status == CS_OK)
         status = add_all(import, tool, costs);
     if (status == CS_OK)

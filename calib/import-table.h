@@ -1,4 +1,4 @@
-/* What both readers of logs do. Internal to calib. */
+/* Shared by both readers of logs. Internal to calib. */
 #ifndef CS_CALIB_IMPORT_TABLE_H
 #define CS_CALIB_IMPORT_TABLE_H
 
@@ -8,7 +8,7 @@
 
 enum { CS_IMPORT_BYTES = 256 };
 
-/* A reader at work. */
+/* State of a reader. */
 typedef struct cs_import {
     cs_log_lines log;
     const cs_import_options *options;
@@ -18,21 +18,21 @@ typedef struct cs_import {
     cs_error *error;
 } cs_import;
 
-/* What the options set; CS_USAGE for an unknown word. */
+/* Apply the options; CS_USAGE: an unknown word. */
 CS_MUST_CHECK cs_status cs_import_collective(const cs_import *import, cs_cost_collective *out);
 CS_MUST_CHECK cs_status cs_import_level(const cs_import *import, cs_cost_level *out);
 
-/* CS_INVALID for a row without its newline, which may have lost its end. */
+/* Returns CS_INVALID for a row without a newline, which may be incomplete. */
 CS_MUST_CHECK cs_status cs_import_whole(const cs_import *import);
 
-/* Adds a row, its time rounded to steps of `resolution` (us). CS_INVALID for a time that is not >
+/* Adds a row, whose time is rounded to steps of `resolution` (us). CS_INVALID: a time that is not >
  * 0; rows of no bytes are skipped. */
 CS_MUST_CHECK cs_status cs_import_row(cs_import *import, cs_cost_collective collective,
                                       cs_cost_level level, uint32_t ranks, int64_t bytes,
                                       double microseconds, double resolution);
 
-/* Fits all and adds it to the costs, with `tool` and the file as source; CS_INVALID when there was
- * nothing. Finishes the measurements in any case. */
+/* Fits all tables and adds them to the costs, with `tool` and the file as source; CS_INVALID: there
+ * are none. Always finishes the measurements. */
 CS_MUST_CHECK cs_status cs_import_end(cs_import *import, cs_status status, const char *tool,
                                       cs_costs *costs, cs_import_report *report);
 

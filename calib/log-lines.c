@@ -17,7 +17,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Returns the end of the terminal control sequence (colour, title) at `at`; `at`: there is none. */
+/* Returns the end of the terminal control sequence (colour, title) at `at`; `at` if there is
+ * none. */
 static const char *skip_escape(const char *at, const char *end)
 {
     if (at == end || *at != '\033')
@@ -34,7 +35,7 @@ static const char *skip_escape(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-/* Control sequences separate words, as blanks do. */
+/* Control sequences separate words, like blanks. */
 static const char *skip_blanks(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\033'))
@@ -66,7 +67,7 @@ static void unwrap_json(const char **from, const char **to)
     }
 }
 
-/* Returns the "#" that begins a comment, which is a word or the last character of a word. NULL: no
+/* Finds the "#" that begins a comment: a word, or the last character of a word. NULL: no
  * comment. */
 static const char *find_comment(const char *from, const char *end)
 {
@@ -76,7 +77,7 @@ static const char *find_comment(const char *from, const char *end)
     return NULL;
 }
 
-/* The text before the "#" is a prefix, which the rows below have as well. */
+/* Remembers the text before the "#": the rows below have the same prefix. */
 static void learn_prefix(cs_log_lines *log, const char *from, const char *comment)
 {
     log->prefix_words = 0;
@@ -91,8 +92,8 @@ static void learn_prefix(cs_log_lines *log, const char *from, const char *commen
     }
 }
 
-/* Returns the start of a row: skips as many words as the prefix has, and then its last character.
- * `from`: the line has no such prefix. */
+/* Returns the start of a row, after as many words as the prefix has and its last character. `from`:
+ * the line has no such prefix. */
 static const char *skip_prefix(const cs_log_lines *log, const char *from, const char *end)
 {
     const char *at = from;

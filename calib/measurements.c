@@ -43,7 +43,7 @@ cs_status cs_measurements_add(cs_measurements *measurements, cs_cost_collective 
     return CS_OK;
 }
 
-/* By size, equal ones by time: the same for any order in which they came. */
+/* Orders by size, then by time, so that the order of arrival does not matter. */
 static int compare(const void *a, const void *b)
 {
     const cs_cost_point *p = a, *q = b;

@@ -18,24 +18,26 @@ static const struct {
 
 typedef struct reader {
     cs_import import;
-    /* what was said since the last test began */
+    /* since the last test began */
     cs_cost_collective collective; /* or NOT_KNOWN */
     int64_t last_rank;             /* -1: no rank was listed */
     bool first_rank_seen, several_groups, several_hosts;
-    char host[CS_LOG_WORD_BYTES]; /* of rank 0 */
-    /* of the table that is being read */
-    uint32_t table_line; /* where its header stands; 0: there is none */
-    uint32_t unnamed;    /* tables so far for which the log names no collective */
+    char host[CS_LOG_WORD_BYTES]; /* host of rank 0 */
+    /* the current table */
+    uint32_t table_line; /* line of its header; 0: no table */
+    uint32_t unnamed;    /* number of tables so far whose collective the log does not name */
     uint32_t value,
-        width; /* of the row's last words: which one is the time, and how many there are */
+        /* width: number of the row's last words; value: which of them, from the end, is the time */
+        width;
     cs_cost_collective what;
     cs_cost_level level;
     uint32_t ranks;
 } reader;
 
-/* ---- above the table ---- */
+/* ---- before the table ---- */
 
-/* Of the word "/opt/nccl-tests/all_reduce_perf"; false when it is no such program. */
+/* Recognises the collective of a program "/opt/nccl-tests/all_reduce_perf". Returns false for other
+ * words. */
 static bool program_named(const char *word, cs_cost_collective *out)
 {
     static const char ending[] = "_perf";
@@ -51,20 +53,12 @@ static bool program_named(const char *word, cs_cost_collective *out)
     return true;
 }
 
-/* In a command line, or behind "Collective test starting:". */
-static void look_for_program(reader *r)
-{
-    char word[CS_IMPORT_BYTES];
-    for (uint32_t i = 0; i < r->import.log.n_words; i++)
-        (void)program_named(cs_log_copy(&r->import.log, i, word, sizeof(word)), &r->collective);
-}
-
 static bool is_library(const cs_log_lines *log, uint32_t word)
 {
     return cs_log_is(log, word, "NCCL") || cs_log_is(log, word, "RCCL");
 }
 
-/* "NCCL version 2.18.3+cuda12.2" */
+/* Reads "NCCL version 2.18.3+cuda12.2". */
 static void look_for_library(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
@@ -79,8 +73,8 @@ static void begin_test(reader *r)
     r->first_rank_seen = r->several_groups = r->several_hosts = false;
 }
 
-/* "#  Rank  0 Group  0 Pid   6899 on HOST device  0 [0000:04:00] NVIDIA H100"; without the group
- * before 2.13. Lists may be shortened: the highest rank counts. */
+/* Reads "#  Rank  0 Group  0 Pid   6899 on HOST device  0 [0000:04:00] NVIDIA H100"; before 2.13
+ * without the group. Lists may be shortened: the highest rank counts. */
 static cs_status read_rank(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
@@ -93,9 +87,10 @@ static cs_status read_rank(reader *r)
         return cs_log_invalid(log, r->import.error,
                               "must be \"# Rank N ... on HOST device N ...\"");
     if (rank == 0 && r->first_rank_seen)
-        return cs_log_invalid(log, r->import.error,
-                              "rank 0 is there twice: every process was alone, which nccl-tests is "
-                              "when built without MPI");
+        return cs_log_invalid(
+            log, r->import.error,
+            "rank 0 occurs twice: every process ran alone, because nccl-tests was "
+            "built without MPI");
     cs_log_copy(log, on + 1, host, sizeof(host));
     if (r->last_rank < 0)
         memcpy(r->host, host, sizeof(host));
@@ -110,13 +105,7 @@ static cs_status read_rank(reader *r)
 
 /* ---- the table ---- */
 
-static bool is_header(const cs_log_lines *log)
-{
-    return cs_log_is(log, 0, "#") && cs_log_is(log, 1, "size") &&
-           cs_log_find(log, "busbw", 2) < CS_LOG_WORDS;
-}
-
-/* The two groups of columns begin with "time"; in front of them there may be more or fewer. */
+/* Both groups of columns begin with "time"; the number of columns before them varies. */
 static cs_status find_columns(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
@@ -132,8 +121,8 @@ static cs_status find_columns(reader *r)
     return CS_OK;
 }
 
-/* An option stands for what the log does not say, and for one table only: which of several it means
- * nobody knows. */
+/* An option supplies a collective that the log does not state, for one table only: with several,
+ * its meaning is unclear. */
 static cs_status settle_collective(reader *r)
 {
     r->what = r->collective;
@@ -141,16 +130,17 @@ static cs_status settle_collective(reader *r)
     r->unnamed += r->collective == NOT_KNOWN;
     if (status == CS_OK && r->collective != NOT_KNOWN && r->what != r->collective)
         return cs_log_invalid(
-            &r->import.log, r->import.error, "the log says that this is %s, and --collective %s",
+            &r->import.log, r->import.error, "the log states %s, but --collective %s",
             cs_cost_collective_names[r->collective], cs_cost_collective_names[r->what]);
     if (status == CS_OK && r->unnamed > 1)
-        return cs_log_invalid(&r->import.log, r->import.error,
-                              "this is the second table for which the log names no collective: "
-                              "--collective can only be that of one, divide the log");
+        return cs_log_invalid(
+            &r->import.log, r->import.error,
+            "this is the second table without a named collective, but --collective "
+            "applies to only one: split the log");
     if (status != CS_OK || r->what != NOT_KNOWN)
         return status;
     return cs_log_invalid(&r->import.log, r->import.error,
-                          "which collective this is the log does not say: give --collective");
+                          "the log does not name the collective: give --collective");
 }
 
 static cs_status settle_ranks(reader *r)
@@ -162,9 +152,9 @@ static cs_status settle_ranks(reader *r)
         return CS_OK;
     return cs_log_invalid(
         &r->import.log, r->import.error,
-        r->several_groups   ? "several groups ran at once: give --ranks, of one of them"
-        : r->last_rank == 0 ? "one rank alone sends no messages: nothing to learn from"
-                            : "the log does not say how many ranks took part: give --ranks");
+        r->several_groups   ? "several groups ran at the same time: give the --ranks of one group"
+        : r->last_rank == 0 ? "a single rank sends no messages"
+                            : "the log does not state the number of ranks: give --ranks");
 }
 
 static cs_status settle_level(reader *r)
@@ -173,7 +163,7 @@ static cs_status settle_level(reader *r)
     if (r->import.options->level || (r->last_rank >= 0 && !r->several_groups))
         return cs_import_level(&r->import, &r->level);
     return cs_log_invalid(&r->import.log, r->import.error,
-                          "whether ranks share a node the log does not say: give --level node or "
+                          "the log does not state whether ranks share a node: give --level node or "
                           "--level network");
 }
 
@@ -187,42 +177,10 @@ static cs_status not_ended(const reader *r)
         "is cut off, or the test failed");
 }
 
-static cs_status begin_table(reader *r)
-{
-    if (r->table_line > 0)
-        return not_ended(r);
-    cs_status (*const steps[])(reader *) = {find_columns, settle_collective, settle_ranks,
-                                            settle_level};
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        CS_TRY(steps[i](r));
-    }
-    r->table_line = r->import.log.line;
-    return CS_OK;
-}
-
-/* The table's bandwidths have two decimals: what they may be off by. */
+/* Compares bandwidths, which have two decimals, with this rounding error. */
 static bool agree(double a, double b, double rounding)
 {
     return fabs(a - b) <= rounding + 0.01 * fmax(a, b);
-}
-
-/* A row of another collective, of other ranks, or with other columns, gives itself away. */
-static cs_status check_bandwidths(reader *r, int64_t bytes, const double *value)
-{
-    const double factor = cs_cost_bus_factor(r->what, r->ranks);
-    const double time = value[0], algorithm = value[1], bus = value[2];
-    const double rate = (double)bytes / time * 1e-3; /* B/us -> GB/s */
-    if (!agree(algorithm, rate, 0.006 + 0.1 * rate / fmax(time, 0.1)))
-        return cs_log_invalid(&r->import.log, r->import.error,
-                              "algbw must be size over time, %.2f GB/s (got %.2f)", rate,
-                              algorithm);
-    if (!agree(bus, algorithm * factor, 0.006 * (1 + factor)))
-        return cs_log_invalid(
-            &r->import.log, r->import.error,
-            "busbw must be algbw times %.4g, as of %s with %u ranks (got %.2f for "
-            "%.2f): was it another collective, or another number of ranks?",
-            factor, cs_cost_collective_names[r->what], r->ranks, bus, algorithm);
-    return CS_OK;
 }
 
 static cs_status read_row(reader *r)
@@ -242,7 +200,20 @@ static cs_status read_row(reader *r)
         return cs_log_invalid(log, r->import.error, "%lld elements of the result were wrong",
                               (long long)wrong);
     if (bytes > 0 && value[0] > 0) {
-        CS_TRY(check_bandwidths(r, bytes, value));
+        /* Detect rows of another collective, number of ranks, or with other columns. */
+        const double factor = cs_cost_bus_factor(r->what, r->ranks);
+        const double time = value[0], algorithm = value[1], bus = value[2];
+        const double rate = (double)bytes / time * 1e-3; /* B/us -> GB/s */
+        if (!agree(algorithm, rate, 0.006 + 0.1 * rate / fmax(time, 0.1)))
+            return cs_log_invalid(&r->import.log, r->import.error,
+                                  "algbw must be size / time, %.2f GB/s (got %.2f)", rate,
+                                  algorithm);
+        if (!agree(bus, algorithm * factor, 0.006 * (1 + factor)))
+            return cs_log_invalid(
+                &r->import.log, r->import.error,
+                "busbw must be algbw times %.4g, as for %s with %u ranks (got %.2f for "
+                "%.2f): was it another collective, or another number of ranks?",
+                factor, cs_cost_collective_names[r->what], r->ranks, bus, algorithm);
     }
     return cs_import_row(&r->import, r->what, r->level, r->ranks, bytes, value[0],
                          cs_log_resolution(log, first));
@@ -270,8 +241,18 @@ static bool is_row(const reader *r)
 static cs_status read_comment(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
-    if (is_header(log))
-        return begin_table(r);
+    if (cs_log_is(log, 0, "#") && cs_log_is(log, 1, "size") &&
+        cs_log_find(log, "busbw", 2) < CS_LOG_WORDS) {
+        if (r->table_line > 0)
+            return not_ended(r);
+        cs_status (*const steps[])(reader *) = {find_columns, settle_collective, settle_ranks,
+                                                settle_level};
+        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+            CS_TRY(steps[i](r));
+        }
+        r->table_line = r->import.log.line;
+        return CS_OK;
+    }
     if (cs_log_is(log, 1, "nThread"))
         begin_test(r);
     if (cs_log_is(log, 1, "Rank") && r->table_line == 0)
@@ -289,7 +270,10 @@ static cs_status read_line(reader *r)
     if (r->table_line > 0 && is_row(r))
         return read_row(r);
     if (r->table_line == 0) {
-        look_for_program(r);
+        /* in a command line, or after "Collective test starting:" */
+        char word[CS_IMPORT_BYTES];
+        for (uint32_t i = 0; i < r->import.log.n_words; i++)
+            (void)program_named(cs_log_copy(&r->import.log, i, word, sizeof(word)), &r->collective);
         look_for_library(r);
     }
     return cs_log_is(log, 0, "#") ? read_comment(r) : CS_OK;

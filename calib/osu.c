@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-/* What stands between "# OSU MPI" (or "MPI-CUDA") and the version. */
+/* Text between "# OSU MPI" (or "MPI-CUDA") and the version. */
 static const struct test {
     const char *title;
     cs_cost_collective collective;
-    bool pair;     /* of two ranks */
-    bool per_rank; /* the size is that of one rank's share */
+    bool pair;     /* has two ranks */
+    bool per_rank; /* the size is one rank's share */
     bool rate;     /* the value is MB/s, not us */
 } tests[] = {
     {"Latency Test", CS_COST_SEND, true, false, false},
@@ -24,10 +24,10 @@ static const struct test {
 
 typedef struct reader {
     cs_import import;
-    const struct test *test; /* NULL: not known, or there was none yet */
+    const struct test *test; /* NULL: unknown, or no test yet */
     uint32_t ranks;
     cs_cost_level level;
-    uint32_t column; /* of the value; 0: the header was not seen */
+    uint32_t column; /* column of the value; 0: the header has not been seen */
 } reader;
 
 /* ---- headers ---- */
@@ -47,33 +47,8 @@ static const struct test *find_test(const cs_log_lines *log)
     return NULL;
 }
 
-/* "# OSU MPI Allreduce Latency Test v7.5" */
-static cs_status begin_test(reader *r)
-{
-    cs_import *import = &r->import;
-    const cs_import_options *options = import->options;
-    r->column = 0;
-    r->test = find_test(&import->log);
-    if (!r->test) {
-        import->report.n_skipped++;
-        return CS_OK;
-    }
-    r->ranks = r->test->pair ? 2 : options->ranks;
-    r->level = CS_COST_LEVEL_NODE;
-    cs_log_rest(&import->log, 1, import->libraries, sizeof(import->libraries));
-    if (r->ranks < 2)
-        return cs_log_invalid(&import->log, import->error,
-                              "the log does not say how many ranks took part: give --ranks, 2 or "
-                              "more");
-    if (!options->level)
-        return cs_log_invalid(&import->log, import->error,
-                              "whether ranks share a node the log does not say: give --level node "
-                              "or --level network");
-    return cs_import_level(import, &r->level);
-}
-
-/* A column's name ends with its unit, or is one of the words that need none: "Avg Latency(us)",
- * "Latency (us)", "Iterations". */
+/* Whether a word ends the name of a column: it has the unit, or is a name without unit. "Avg
+ * Latency(us)", "Latency (us)", "Iterations". */
 static bool ends_name(const cs_log_word *word)
 {
     static const char *const whole[] = {"Size", "Iterations", "Validation"};
@@ -83,7 +58,7 @@ static bool ends_name(const cs_log_word *word)
     return word->text[word->length - 1] == ')' || memchr(word->text, '/', word->length) != NULL;
 }
 
-/* "# Size   Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations" */
+/* Reads "# Size   Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations". */
 static void read_columns(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
@@ -108,8 +83,7 @@ static cs_status read_row(reader *r)
     double value, resolution;
     CS_TRY(cs_import_whole(&r->import));
     if (!cs_log_count(log, 0, &bytes) || !cs_log_number(log, r->column, &value))
-        return cs_log_invalid(log, r->import.error,
-                              "a row must be a size and numbers, of which number %u is read",
+        return cs_log_invalid(log, r->import.error, "a row must be a size and at least %u numbers",
                               r->column);
     if (cs_log_find(log, "Fail", 1) < CS_LOG_WORDS)
         return cs_log_invalid(log, r->import.error, "the test's own validation failed");
@@ -127,8 +101,30 @@ static cs_status read_row(reader *r)
 static cs_status read_line(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
-    if (cs_log_is(log, 0, "#") && cs_log_is(log, 1, "OSU"))
-        return begin_test(r);
+    if (cs_log_is(log, 0, "#") && cs_log_is(log, 1, "OSU")) {
+        /* "# OSU MPI Allreduce Latency Test v7.5" */
+        cs_import *import = &r->import;
+        const cs_import_options *options = import->options;
+        r->column = 0;
+        r->test = find_test(&import->log);
+        if (!r->test) {
+            import->report.n_skipped++;
+            return CS_OK;
+        }
+        r->ranks = r->test->pair ? 2 : options->ranks;
+        r->level = CS_COST_LEVEL_NODE;
+        cs_log_rest(&import->log, 1, import->libraries, sizeof(import->libraries));
+        if (r->ranks < 2)
+            return cs_log_invalid(
+                &import->log, import->error,
+                "the log does not state the number of ranks: give --ranks, at least 2");
+        if (!options->level)
+            return cs_log_invalid(
+                &import->log, import->error,
+                "the log does not state whether ranks share a node: give --level node "
+                "or --level network");
+        return cs_import_level(import, &r->level);
+    }
     if (r->test && cs_log_is(log, 0, "#") && cs_log_is(log, 1, "Size"))
         read_columns(r);
     const char first = log->n_words > 0 ? log->words[0].text[0] : '\0';

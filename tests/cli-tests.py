@@ -674,8 +674,8 @@ class Messages(Case):
                             ((*devices[:3], '1 GB'), '--bandwidth: '),
                             (('--devices', '2,2', *devices[2:]), 'a value for each level'),
                             ((*devices, '--memory', '0 GB'), '--memory must be > 0'),
-                            ((*devices, '-P', 'best'), '--planner goes with a scenario only'),
-                            (('--memory', '1 GB'), '--memory goes with --devices only')):
+                            ((*devices, '-P', 'best'), '--planner requires a scenario'),
+                            (('--memory', '1 GB'), '--memory requires --devices')):
             self.expect(run('plan', 'graph.txt', *words), 2, said)
 
     def test_planned_peaks(self):
@@ -1225,7 +1225,7 @@ class Status(Case):
         osu = write('osu.log', '# OSU MPI Latency Test v7.5\n# Size       Avg Latency(us)\n'
                                '8 1.61\n1024 1.80\n65536 13.42\n1048576 190.11\n')
         how = ['import', 'osu', osu, '--date', '2026-11-21', '--hardware', 'two hosts']
-        self.expect(run(*how), 3, 'osu.log:1: whether ranks share a node the log does not say')
+        self.expect(run(*how), 3, 'osu.log:1: the log does not state whether ranks share a node')
         self.expect(run(*how, '--level', 'rack'), 2, 'unknown level "rack"')
         self.expect(run(*how[:3]), 2, '--date is missing')
         self.expect(run(*how, '--batch', '64'), 2, 'osu has no option --batch')
@@ -1926,8 +1926,8 @@ class LowMemory(Case):
 
     def test_mistakes(self):
         for words, message in (
-                ([], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
-                (['-o', 'a.h5'], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
+                ([], 'run: --low-memory keeps no tasks to write; add --no-output'),
+                (['-o', 'a.h5'], 'run: --low-memory keeps no tasks to write; add --no-output'),
                 (['--no-output', '--stop-on-oom'],
                  'run: --low-memory and --stop-on-oom exclude each other'),
                 (['--no-output', '--runs', '2'], 'run: --low-memory and --runs exclude each other'),

@@ -30,7 +30,7 @@ class Messages(unittest.TestCase):
         """`sim` alone in a folder has no bench programs beside it."""
         with tempfile.TemporaryDirectory() as folder:
             self.check(shutil.copy(SIM, folder), {'SIM_BENCH_DIR': folder},
-                       'there is no program sim-bench-cuda: install the CUDA toolkit')
+                       'cannot find the program sim-bench-cuda: install the CUDA toolkit')
 
     @unittest.skipUnless(DRIVER, 'sim-bench-cuda was not built')
     def test_drivers(self):

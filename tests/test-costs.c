@@ -135,7 +135,7 @@ static const struct {
     {"twice",
      HEAD ", \"compute\": [{\"op\": \"x\", \"forward\": " TIMING(
          "1") ", \"source\": 0}, {\"op\": \"x\", \"update\": " TIMING("1") ", \"source\": 0}]}",
-     "/compute/1: is there twice"},
+     "/compute/1: is a duplicate"},
     {"source of a pass",
      HEAD
      ", \"compute\": [{\"op\": \"x\", \"forward\": {\"median_s\": 1, \"low_s\": 1, \"high_s\": 1, "
@@ -145,7 +145,7 @@ static const struct {
      HEAD
      ", \"memory\": [{\"network\": \"x\", \"peak_bytes\": 1, \"held_bytes\": 1, \"source\": 0}, "
      "{\"network\": \"x\", \"peak_bytes\": 1, \"held_bytes\": 1, \"source\": 0}]}",
-     "/memory/1: is there twice"},
+     "/memory/1: is a duplicate"},
     {"interval",
      HEAD
      ", \"compute\": [{\"op\": \"x\", \"forward\": {\"median_s\": 1, \"low_s\": 2, \"high_s\": 3, "

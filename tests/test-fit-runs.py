@@ -194,7 +194,7 @@ class Fit(unittest.TestCase):
                 (['-o', 'x.h5'], '.json'),
                 (['-o', 'x.json', '--runtime-output', 'y.json'], 'the factor would count twice')):
             self.assertIn(message, self.fit(RUNS, *words, status=2).stderr)
-        self.assertIn('--runtime-output goes with --fit',
+        self.assertIn('--runtime-output requires --fit',
                       sim('validate', '--runtime-output', 'x.json', status=2).stderr)
         self.assertIn('--fit needs files', sim('validate', '--fit', status=2).stderr)
         self.assertEqual(os.listdir(self.folder), ['mine.json'])

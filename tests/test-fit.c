@@ -273,7 +273,7 @@ static const struct {
     {"order",
      {{.bytes = 16, .seconds = 1}, {.bytes = 8, .seconds = 2}},
      2,
-     "no fewer bytes than the one before"},
+     "at least as many bytes as the previous one"},
     {"no time",
      {{.bytes = 8, .seconds = 0}, {.bytes = 16, .seconds = 2}},
      2,

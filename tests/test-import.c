@@ -198,9 +198,9 @@ static const struct {
      "run.log:19: 3 elements of the result were wrong"},
     {"failed", "0 OK", "7 FAILED", ": the test's results were wrong"},
     {"other collective", "all_reduce_perf", "all_gather_perf", "busbw must be algbw times 0.875"},
-    {"rank twice", "Rank  1", "Rank  0", "run.log:7: rank 0 is there twice"},
+    {"rank twice", "Rank  1", "Rank  0", "run.log:7: rank 0 occurs twice"},
     {"not a test", "all_reduce_perf", "hypercube_perf", "give --collective"},
-    {"groups", "Group  0", "Group  1", "several groups ran at once"},
+    {"groups", "Group  0", "Group  1", "several groups ran at the same time"},
     {"columns", "busbw  #wrong     time", "busbw", "must have the columns"},
 };
 
@@ -242,8 +242,8 @@ static void test_nccl_collective(void **state)
         {"named alike", &nccl[0].log, NULL, NULL},
         {"one unnamed", &unnamed, NULL, NULL},
         {"contradiction", &gather, NULL,
-         "run.log:17: the log says that this is all_gather, and --collective all_reduce"},
-        {"two unnamed", &unnamed, &unnamed, "this is the second table for which the log names no"},
+         "run.log:17: the log states all_gather, but --collective all_reduce"},
+        {"two unnamed", &unnamed, &unnamed, "this is the second table without a named collective"},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         text made = {.end = 0};
@@ -352,7 +352,7 @@ static const struct {
      "# OSU MPI Allreduce Latency Test v7.5\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log:1: the log does not say how many ranks"},
+     "osu.log:1: the log does not state the number of ranks"},
     {"no device", LATENCY "1 2.00\n2 3.00\n", {.level = "node"}, CS_USAGE, "--hardware is missing"},
     {"cut off",
      LATENCY "1 2.00\n2 3.0",

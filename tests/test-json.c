@@ -59,7 +59,7 @@ static void takes_json(void **state)
 #define VALUE       "a value: object, array, string, number, true, false or null"
 #define NO_COMMENTS "; JSON has no comments"
 #define UTF_16      "the text is UTF-16; must be UTF-8"
-#define ENDS        "the text ends too early; expected "
+#define ENDS        "unexpected end of file; expected "
 
 static const struct {
     const char *name, *text;
@@ -101,8 +101,8 @@ static const struct {
     {"comma alone", TEXT("[,]"), "1:2: unexpected \",\"; expected " VALUE},
     {"comma alone in an object", TEXT("{,}"),
      "1:2: unexpected \",\"; expected a key in double quotes"},
-    {"trailing comma", TEXT("[1,]"), "1:4: no comma may stand before \"]\""},
-    {"trailing comma in an object", TEXT("{\"a\":1,\n}"), "2:1: no comma may stand before \"}\""},
+    {"trailing comma", TEXT("[1,]"), "1:4: trailing comma before \"]\""},
+    {"trailing comma in an object", TEXT("{\"a\":1,\n}"), "2:1: trailing comma before \"}\""},
     {"two commas", TEXT("[1,,2]"), "1:4: unexpected \",\"; expected " VALUE},
     {"no colon", TEXT("{\"a\" 1}"), "1:6: unexpected \"1\"; expected \":\" after the key"},
     {"no value", TEXT("{\"a\":}"), "1:6: unexpected \"}\"; expected " VALUE},
@@ -146,9 +146,9 @@ static const struct {
      "1:1: number of 64 characters; must be at most 63"},
     /* strings */
     {"line break in a string", TEXT("\"a\nb\""),
-     "1:3: line break or other control character in a string; must be escaped"},
+     "1:3: line break or control character in a string; it must be escaped"},
     {"NUL in a string", TEXT("\"a\0b\""),
-     "1:3: line break or other control character in a string; must be escaped"},
+     "1:3: line break or control character in a string; it must be escaped"},
     {"escaped NUL", TEXT("\"a\\u0000\""),
      "1:3: a string must not hold the character NUL (\\u0000)"},
     {"unknown escape", TEXT("\"\\x41\""),
@@ -160,13 +160,13 @@ static const struct {
      "1:2: \\u must be followed by four hexadecimal digits"},
     {"\\u at the end", TEXT("\"\\u00"), "1:2: \\u must be followed by four hexadecimal digits"},
     {"lone high surrogate", TEXT("\"\\ud83d\""),
-     "1:2: half of a surrogate pair; both escapes must stand together"},
+     "1:2: half of a surrogate pair; the other half must follow"},
     {"high surrogate, then a letter", TEXT("\"\\ud83d\\u0041\""),
-     "1:2: half of a surrogate pair; both escapes must stand together"},
+     "1:2: half of a surrogate pair; the other half must follow"},
     {"two high surrogates", TEXT("\"\\ud83d\\ud83d\""),
-     "1:2: half of a surrogate pair; both escapes must stand together"},
+     "1:2: half of a surrogate pair; the other half must follow"},
     {"lone low surrogate", TEXT("\"x\\ude00\""),
-     "1:3: half of a surrogate pair; both escapes must stand together"},
+     "1:3: half of a surrogate pair; the other half must follow"},
     {"overlong slash", TEXT("\"\xc0\xaf\""), "1:2: byte 0xc0 is not UTF-8"},
     {"overlong NUL", TEXT("\"\xc0\x80\""), "1:2: byte 0xc0 is not UTF-8"},
     {"surrogate as UTF-8", TEXT("\"\xed\xa0\x80\""), "1:2: byte 0xed is not UTF-8"},
@@ -397,7 +397,7 @@ static void files_are_loaded(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
     cs_status status = cs_json_load(path, &root, &error);
-    snprintf(message, sizeof(message), "%s:1:9: no comma may stand before \"}\"", path);
+    snprintf(message, sizeof(message), "%s:1:9: trailing comma before \"}\"", path);
     expect_error("broken", CS_INVALID, message, status, &error);
     assert_int_equal(pwrite(fd, " ", 1, 7), 1); /* in place of the comma */
     assert_int_equal(cs_json_load(path, &root, NULL), CS_OK);

@@ -241,7 +241,7 @@ class Compare(Case):
         self.refused('are of different models', 'compare', models[0], self.measured(models[1]))
         self.refused('none.h5: cannot read', 'compare', a, 'none.h5')
         self.refused('uniform.json: not an HDF5 file', 'compare', a, 'uniform.json')
-        self.refused('files come in pairs', 'compare', a, b, a, status=2)
+        self.refused('files must be pairs', 'compare', a, b, a, status=2)
         self.refused('--output is a picture of one pair', 'compare', a, b, a, b, '-o', 'x.svg',
                      status=2)
         for limit in ('ten', '-1', '1%%', 'nan'):
@@ -270,7 +270,7 @@ class Compare(Case):
             self.assertRegex(text, r'(?m)^iteration time +8 s +12 s +\+50.00 %$')
             self.assertNotIn('predicted', text)
         self.sim('compare', a, b, '--fail-above', '50%')
-        self.refused('b.h5: the iteration time is +50.00 % from that of a.h5, more than 49 %',
+        self.refused('b.h5: the iteration time differs by +50.00 % from a.h5, more than 49 %',
                      'compare', a, b, '--fail-above', '49%', status=4)
         self.assertIsNone(self.only(a, a)['iteration_time']['change_fraction'] or None)
 
@@ -405,7 +405,8 @@ class Missing(Case):
         done = subprocess.run([lonely, 'calibrate', 'network', '-o', 'c.json'], cwd=self.folder,
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn('there is no program sim-bench-cpu: install OpenBLAS and an MPI', done.stderr)
+        self.assertIn('cannot find the program sim-bench-cpu: install OpenBLAS and an MPI',
+                      done.stderr)
 
     def test_usage(self):
         self.refused('calibrate compute: --model is missing', 'calibrate', 'compute', '-o',
@@ -518,7 +519,7 @@ class Replay(Case):
         in_halves = ['F0 F1 B0 W0 B1 W1', 'F0 B0 W0 F1 B1 W1']
         replicas = partition([0, 1, 0], [2, 8, 1, 2])
         rows = [('sequential', 1, n2, None), ('dp', 2, n2, None),
-                ('dp', 2, {**n2, 'bucket': '1 kB'}, 'one for each bucket'),
+                ('dp', 2, {**n2, 'bucket': '1 kB'}, 'one per bucket'),
                 ('gpipe', 2, n2, None), ('gpipe', 2, {**n2, 'recompute': True}, 'recompute'),
                 ('1f1b', 2, n2, None), ('1f1b', 2, {**n2, 'recompute': True}, 'recompute'),
                 ('pipedream', 2, {}, None), ('pipedream', 2, {'vertical_sync': True}, None),
@@ -537,7 +538,7 @@ class Replay(Case):
                 ('custom', 2, {**n2, 'device_tasks': in_halves}, 'backward_input')]
         for kind in ('cdp_dp', 'cdp_v1', 'cdp_v2', 'cdp_freshest'):
             dp = kind == 'cdp_dp'
-            refused = None if dp else 'weights and sums of gradients are not sent'
+            refused = None if dp else 'weights and sums of gradients cannot be sent'
             rows += [(kind, 1, {**n2, 'setting': 'single_gpu'}, None),
                      (kind, 2, {**n2, 'setting': 'multi_gpu'}, refused),
                      (kind, 4 if dp else 3, {**n2, 'setting': 'model_parallel'}, refused),

@@ -757,11 +757,11 @@ static const struct {
 } files[] = {
     {"no model", NULL, NULL, "%s/m.json: cannot read: No such file or directory"},
     {"model cut off", "{", NULL,
-     "%s/m.json:1:2: the text ends too early; expected a key in double quotes"},
+     "%s/m.json:1:2: unexpected end of file; expected a key in double quotes"},
     {"model wrong", "[]", NULL, "%s/m.json: must be an object (got an array)"},
     {"no plan", MODEL_FILE, NULL, "%s/p.json: cannot read: No such file or directory"},
     {"plan cut off", MODEL_FILE, "{\"stages\": [",
-     "%s/p.json:1:13: the text ends too early; expected a value: object, array, string, number, "
+     "%s/p.json:1:13: unexpected end of file; expected a value: object, array, string, number, "
      "true, "
      "false or null"},
     {"plan wrong", MODEL_FILE, "{\"schema_version\": 1, \"stages\": 1}",

@@ -168,7 +168,7 @@ class Sweep(unittest.TestCase):
         points = self.points('--vary', f'{DEVICES}=2,4,4', '--vary', f'{MICRO}=1..3', '--zip')
         self.assertEqual([(p['set'][DEVICES], p['set'][MICRO]) for p in points],
                          [(2, 1), (4, 2), (4, 3)])
-        self.refused('zipped keys must have equally many values', '--vary', f'{DEVICES}=2,4',
+        self.refused('zipped keys must have the same number of values', '--vary', f'{DEVICES}=2,4',
                      '--vary', f'{MICRO}=1..3', '--zip')
 
     def test_csv(self):
@@ -461,7 +461,7 @@ class Sweep(unittest.TestCase):
                      '/iterations=8', '-o', 'j.h5']
         lines = self.journal(*arguments)
         said = self.sim(*arguments, status=2).stderr
-        self.assertIn('go on with --resume', said)
+        self.assertIn('continue with --resume', said)
         other = [*arguments, '--set', '/iterations=9']
         self.assertIn('belongs to another sweep', self.sim(*other, '--resume', status=3).stderr)
         # a damaged line in the middle: what stands before it is taken over
@@ -634,8 +634,8 @@ class Sweep(unittest.TestCase):
         words = ['--no-output', '--vary', f'{MICRO}=1,2,4,8', '--set']
         out = self.sim(*words, '/platform/memory=10 MB').stdout
         self.assertRegex(out, r'\nthroughput_samples_per_s +41\.667 samples/s +1 .* 8 \*\n')
-        self.assertIn('* out of memory, at 2 of 4 points; of what fits, the highest '
-                      'throughput_samples_per_s is 66.667 samples/s at 2\n', out)
+        self.assertIn('* out of memory, at 2 of 4 points; the highest throughput_samples_per_s '
+                      'that fits is 66.667 samples/s at 2\n', out)
         self.assertIn('at 4 of 4 points; nothing fits\n',
                       self.sim(*words, '/platform/memory=1 MB').stdout)
         self.assertNotIn('*', self.sim(*words, '/platform/memory=1 GB').stdout)

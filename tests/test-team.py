@@ -355,11 +355,11 @@ class Alone(unittest.TestCase):
             self.validate(folder, *changed, '-o', 'one.h5')
             n = self.stop_validation(folder, 20, *changed)
             self.assertGreaterEqual(n, 20)
-            self.assertIn('begun before; go on with --resume',
+            self.assertIn('already begun; continue with --resume',
                           self.validate(folder, *changed, '-o', 'out.h5', status=2))
             self.assertIn('belongs to another validation',
                           self.validate(folder, '-o', 'out.h5', '--resume', status=3))
-            self.assertIn('--resume goes with --output',
+            self.assertIn('--resume requires --output',
                           self.validate(folder, '--resume', status=2))
             said = self.validate(folder, *changed, '-o', 'out.h5', '--resume')
             self.assertIn(f'sim: {n} of 72 points were done before', said)

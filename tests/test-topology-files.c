@@ -129,9 +129,9 @@ static void test_json_errors(void **state)
          "known: gpu0, gpu1, plx"},
         {"bandwidth 0", JSON("{\"from\":\"gpu0\",\"to\":\"plx\",\"bandwidth\":0}"),
          "t.json: /links/0/bandwidth: must be > 0 (got 0)"},
-        {"unreachable", JSON(UP), "topology t.json: there is no way from \"gpu1\" to \"gpu0\""},
+        {"unreachable", JSON(UP), "topology t.json: there is no route from \"gpu1\" to \"gpu0\""},
         {"one way only", JSON(UP ",{\"from\":\"plx\",\"to\":\"gpu1\",\"bandwidth\":1}"),
-         "topology t.json: there is no way from \"gpu1\" to \"gpu0\""},
+         "topology t.json: there is no route from \"gpu1\" to \"gpu0\""},
         {"name twice",
          "{\"schema_version\":1,\"vertices\":[{\"name\":\"a\"},{\"name\":\"a\"}],\"links\":[]}",
          "t.json: /vertices: must have different names (got \"a\" twice)"},
@@ -377,7 +377,7 @@ static void test_two_hosts(void **state)
                     HOST("0xb", LINK("nvlink", "0000:02:00.0", "1", "0x03")) "</system>",
                 4, 0, &platform, &error);
     assert_int_equal(status, CS_INVALID);
-    assert_non_null(strstr(error.text, "there is no way from"));
+    assert_non_null(strstr(error.text, "there is no route from"));
 }
 
 #define XML(inner)                                                                                 \
@@ -445,9 +445,10 @@ static void test_no_nvlinks(void **state)
          8, true},
     };
     static const char wanted[] =
-        "lists no NVLinks, as files of virtual machines often do, so GPUs talk over PCIe; where "
-        "NVSwitches join them, \"nvswitch\": \"300 GB/s\" says how fast, for each GPU one way (300 "
-        "GB/s of an A100, 450 GB/s of an H100); \"nvswitch\": \"none\" says that there are none";
+        "lists no NVLinks, as files of virtual machines often do, so GPUs communicate over PCIe; "
+        "if NVSwitches join them, set their bandwidth per GPU, one way: \"nvswitch\": \"300 GB/s\" "
+        "(300 GB/s for an A100, 450 GB/s for an H100); if there are none, set \"nvswitch\": "
+        "\"none\"";
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_platform platform;
         cs_error error;
@@ -475,10 +476,10 @@ static void test_nvswitch_is_refused(void **state)
         {"nccl-part.xml", "\"nome\"",
          "x.json: /nvswitch: must be a bandwidth > 0 or \"none\" (got \"nome\")"},
         {"nccl-dgx1.xml", "\"300 GB/s\"",
-         "nccl-dgx1.xml: has NVLinks; \"nvswitch\" must be left out"},
-        {"nccl-dgx1.xml", "\"none\"", "nccl-dgx1.xml: has NVLinks; \"nvswitch\" must be left out"},
+         "nccl-dgx1.xml: has NVLinks; \"nvswitch\" must be omitted"},
+        {"nccl-dgx1.xml", "\"none\"", "nccl-dgx1.xml: has NVLinks; \"nvswitch\" must be omitted"},
         {"../../scenarios/dp-ring.json", "\"300 GB/s\"",
-         "dp-ring.json: is not NCCL's XML; \"nvswitch\" must be left out"},
+         "dp-ring.json: is not NCCL's XML; \"nvswitch\" must be omitted"},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         char text[256];

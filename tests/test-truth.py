@@ -150,7 +150,7 @@ class Made(InFolder):
         self.assertNotIn('assumed for runs', text)
         text = sim('validate', self.file, '--tables', '--by-group', '--trends').stdout
         self.assertIn('assumed for runs that are predicted\n       3  a dropout of 0.1', text)
-        self.assertIn('no 4 runs of a dataset differ in their layout alone', text)
+        self.assertIn('no 4 runs of a dataset differ only in their layout', text)
         self.assertIn('step time, by dataset', text)
         self.assertIn('none: fewer than 8 runs', text)
 
@@ -345,7 +345,7 @@ class Like(InFolder):
         text = sim('validate', self.file, '--like', path, '--select', 'id=made/a0',
                    '--decompose').stdout
         self.assertIn('\n1 measured run is like ', text)
-        self.assertIn('where predicted steps go', text)
+        self.assertIn('parts of predicted steps', text)
 
     def test_wrong_scenario(self):
         self.assertIn('missing.json: cannot read',

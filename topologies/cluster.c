@@ -1,18 +1,18 @@
-/* Nodes of one kind, joined by a network of another: what goes from node to node leaves by a NIC,
+/* Nodes of one topology, joined by a network of another: a message between nodes leaves by a NIC,
  * crosses the network and arrives by a NIC. Any topology can be the node and any can be the
- * network, whose devices then stand for the NICs: NIC i of node k is number k * nics + i.
+ * network, whose devices then represent the NICs: NIC i of node k is device k * nics + i.
  *
- * A node with NICs of its own (pcie_tree, or the PCIe tree below NVLinks, with "nics") is taken as
- * it is. To the GPUs of any other node, `nics_per_node` NICs are attached: GPU g by a link of its
- * own to NIC g * nics / gpus. These links are PCIe, in machines as fast as the NIC that is plugged
- * in: where nothing else is said they do not limit what the network's links of a NIC take together.
+ * A node with its own NICs (pcie_tree, or the PCIe tree below NVLinks, with "nics") is used as it
+ * is. To other nodes, `nics_per_node` NICs are attached: GPU g has its own link to NIC g * nics /
+ * gpus. Such a link is PCIe, which in real machines is as fast as the NIC: by default it does not
+ * limit the total bandwidth of the NIC's links in the network.
  *
- * A GPU uses the NIC that is nearest (fewest links); of several equally near ones those of a node
- * take turns. Which GPU of which node a device is: device d is GPU d % gpus_per_node of node
- * d / gpus_per_node; the last node may have GPUs that are not used.
+ * A GPU uses the nearest NIC (fewest links); if several are equally near, the GPUs of a node take
+ * turns. Device d is GPU d % gpus_per_node of node d / gpus_per_node; GPUs of the last node may be
+ * unused.
  *
- * Vertices: all GPUs, node by node; then per node its NICs and what else it has; then what the
- * network has. Links: those of node 0, node 1, ..., then those of the network.
+ * Vertices: all GPUs, node by node; then per node its NICs and other vertices; then the network's.
+ * Links: node 0, node 1, ..., then the network.
  */
 #include "sim/base/dependent-key.h"
 #include "topologies/topology.h"
@@ -40,11 +40,11 @@ static const cs_field fields[] = {
      .max = 1024, .doc = "GPUs per node"},
     {"nics_per_node", CS_FIELD_COUNT, offsetof(cluster_params, nics_per_node), .fallback = "0",
      .max = 1024,
-     .doc =
-         "NICs to attach to a node whose topology has none; 0: those of the topology, or else 1"},
+     .doc = "NICs to attach to a node whose topology has none; 0: the topology's NICs, or 1 if it "
+            "has none"},
     {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cluster_params, nic_bandwidth), .fallback = "0",
      .doc = "bandwidth between a GPU and a NIC attached in this way, one way; 0: 12 GB/s (PCIe 3 "
-            "x16), or that of the NIC's links in the network together, if it is higher"},
+            "x16), or the total of the NIC's links in the network, if that is higher"},
     {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
      .usual_max = 0.1, .doc = "latency between a GPU and a NIC attached in this way"},
     {"fabric", CS_FIELD_CHOICE, offsetof(cluster_params, fabric), .fallback = "infiniband",
@@ -58,10 +58,11 @@ static const double pcie_3_rate = 12e9;
 typedef struct layout {
     cs_platform node, network;
     uint32_t n_nodes, gpus, nics;
-    bool attached;       /* NICs by links of the cluster's own, two per GPU behind a node's links */
-    uint32_t *nic_of;    /* per GPU of a node */
-    double *nic_rates;   /* per NIC of the network: bytes/s of the links that leave it */
-    uint32_t node_links; /* of each node, the attached ones included */
+    /* the cluster attaches the NICs; their links, two per GPU, follow a node's own links */
+    bool attached;
+    uint32_t *nic_of;    /* per GPU of a node: its NIC */
+    double *nic_rates;   /* per NIC of the network: bytes/s of all links that leave it */
+    uint32_t node_links; /* links per node, including attached ones */
 } layout;
 
 /* ---- routes ---- */
@@ -71,7 +72,7 @@ static uint32_t attached_link(const layout *l, uint32_t gpu)
     return l->node.n_links + 2 * gpu;
 }
 
-/* From a GPU to its NIC, or back; links are counted inside the node. */
+/* Writes the way from a GPU to its NIC, or back; links are numbered within the node. */
 static uint32_t way_to_nic(const layout *l, uint32_t gpu, bool back, uint32_t *links)
 {
     if (l->attached) {
@@ -109,7 +110,7 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
     return out + across + in;
 }
 
-/* The nearest NIC of each GPU; of equally near ones the GPUs that have them take turns. */
+/* Chooses the nearest NIC of each GPU; GPUs with several equally near NICs take turns. */
 static cs_status choose_nics(layout *l, cs_arena *arena, cs_error *error)
 {
     l->nic_of = cs_arena_alloc(arena, l->gpus, sizeof(*l->nic_of));
@@ -135,14 +136,14 @@ static cs_status choose_nics(layout *l, cs_arena *arena, cs_error *error)
 
 /* ---- building ---- */
 
-/* Where vertex v of node k is in the cluster; the GPUs of all nodes come first. */
+/* Index in the cluster of vertex v of node k; the GPUs of all nodes come first. */
 static uint32_t node_vertex(const layout *l, uint32_t k, uint32_t v)
 {
     const uint32_t inner = l->node.n_vertices - l->gpus + (l->attached ? l->nics : 0);
     return v < l->gpus ? k * l->gpus + v : l->n_nodes * l->gpus + k * inner + v - l->gpus;
 }
 
-/* Where NIC i of node k is: among a node's ports, or, attached, behind its vertices. */
+/* Index of NIC i of node k: among the node's ports or, if attached, after its vertices. */
 static uint32_t nic_vertex(const layout *l, uint32_t k, uint32_t i)
 {
     return node_vertex(l, k, (l->attached ? l->node.n_vertices : l->gpus) + i);
@@ -156,7 +157,8 @@ static uint32_t network_vertex(const layout *l, uint32_t v)
     return node_vertex(l, l->n_nodes, l->gpus) + v - nics;
 }
 
-/* A NIC that is joined with the network is no port any more: it passes messages on. */
+/* A NIC that is joined with the network is not a port any more: it forwards messages, like a
+ * switch. */
 static cs_vertex_kind joined_kind(const layout *l, uint32_t v)
 {
     const cs_vertex_kind kind = l->node.vertices[v].kind;
@@ -189,37 +191,13 @@ static cs_status copy_link(const cs_link *from, cs_platform *made, uint32_t link
     return status;
 }
 
-/* Of the link between a GPU of node k and its NIC. */
+/* Bandwidth of the link between a GPU of node k and its attached NIC. */
 static double attached_rate(const layout *l, const cluster_params *of, uint32_t k, uint32_t gpu)
 {
     const double network = l->nic_rates[k * l->nics + l->nic_of[gpu]];
     if (of->nic_bandwidth > 0)
         return of->nic_bandwidth;
     return network > pcie_3_rate ? network : pcie_3_rate;
-}
-
-static cs_status add_links(const layout *l, const cluster_params *of, cs_platform *made,
-                           cs_error *error)
-{
-    cs_status status = CS_OK;
-    for (uint32_t k = 0; k < l->n_nodes; k++) {
-        const uint32_t first = k * l->node_links;
-        for (uint32_t i = 0; i < l->node.n_links && status == CS_OK; i++) {
-            const cs_link *link = &l->node.links[i];
-            status = copy_link(link, made, first + i, node_vertex(l, k, link->from),
-                               node_vertex(l, k, link->to), error);
-        }
-        for (uint32_t gpu = 0; l->attached && gpu < l->gpus && status == CS_OK; gpu++)
-            status = cs_platform_links(made, first + attached_link(l, gpu), node_vertex(l, k, gpu),
-                                       nic_vertex(l, k, l->nic_of[gpu]),
-                                       attached_rate(l, of, k, gpu), of->nic_latency, error);
-    }
-    for (uint32_t i = 0; i < l->network.n_links && status == CS_OK; i++) {
-        const cs_link *link = &l->network.links[i];
-        status = copy_link(link, made, l->n_nodes * l->node_links + i,
-                           network_vertex(l, link->from), network_vertex(l, link->to), error);
-    }
-    return status;
 }
 
 static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_devices,
@@ -247,21 +225,25 @@ static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_
     if (made->longest_route < l->node.longest_route)
         made->longest_route = l->node.longest_route;
     CS_TRY(name_vertices(l, made, error));
-    return add_links(l, of, made, error);
-}
-
-static cs_status sum_nic_rates(layout *l, cs_arena *arena, cs_error *error)
-{
-    const uint32_t n = l->n_nodes * l->nics;
-    l->nic_rates = cs_arena_alloc(arena, n, sizeof(*l->nic_rates));
-    if (!l->nic_rates)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < l->network.n_links; i++) {
-        const cs_link *link = &l->network.links[i];
-        if (link->from < n && link->from != link->to)
-            l->nic_rates[link->from] += link->bandwidth;
+    cs_status status = CS_OK;
+    for (uint32_t k = 0; k < l->n_nodes; k++) {
+        const uint32_t first = k * l->node_links;
+        for (uint32_t i = 0; i < l->node.n_links && status == CS_OK; i++) {
+            const cs_link *link = &l->node.links[i];
+            status = copy_link(link, made, first + i, node_vertex(l, k, link->from),
+                               node_vertex(l, k, link->to), error);
+        }
+        for (uint32_t gpu = 0; l->attached && gpu < l->gpus && status == CS_OK; gpu++)
+            status = cs_platform_links(made, first + attached_link(l, gpu), node_vertex(l, k, gpu),
+                                       nic_vertex(l, k, l->nic_of[gpu]),
+                                       attached_rate(l, of, k, gpu), of->nic_latency, error);
     }
-    return CS_OK;
+    for (uint32_t i = 0; i < l->network.n_links && status == CS_OK; i++) {
+        const cs_link *link = &l->network.links[i];
+        status = copy_link(link, made, l->n_nodes * l->node_links + i,
+                           network_vertex(l, link->from), network_vertex(l, link->to), error);
+    }
+    return status;
 }
 
 static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layout *l,
@@ -276,16 +258,26 @@ static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layou
     if (!l->attached && of->nics_per_node > 0 && of->nics_per_node != l->nics)
         return cs_error_add(error, CS_INVALID,
                             "topology cluster: the node has %" PRIu32
-                            " NICs of its own, nics_per_node must be that or 0 (got %" PRIu32 ")",
+                            " NICs of its own; nics_per_node must be the same or 0 (got %" PRIu32
+                            ")",
                             l->nics, of->nics_per_node);
     if ((uint64_t)l->n_nodes * (l->node_links + l->node.n_vertices + l->nics) > UINT32_MAX / 8)
         return cs_error_add(error, CS_INVALID, "topology cluster: too many vertices or links");
     CS_TRY(choose_nics(l, arena, error));
     CS_TRY(of->network.kind->build(of->network.params, l->n_nodes * l->nics, &l->network, error));
-    return sum_nic_rates(l, arena, error);
+    const uint32_t n = l->n_nodes * l->nics;
+    l->nic_rates = cs_arena_alloc(arena, n, sizeof(*l->nic_rates));
+    if (!l->nic_rates)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < l->network.n_links; i++) {
+        const cs_link *link = &l->network.links[i];
+        if (link->from < n && link->from != link->to)
+            l->nic_rates[link->from] += link->bandwidth;
+    }
+    return CS_OK;
 }
 
-/* Whether a node has NICs of its own; what is wrong with it is told when it is built for good. */
+/* Whether the node's topology has NICs. Errors are reported when the node is built. */
 static bool has_nics(const cluster_params *of)
 {
     cs_platform node = {0};
@@ -301,7 +293,7 @@ static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_ar
 {
     (void)arena;
     (void)error;
-    static const char with[] = "nodes that have no NICs of their own";
+    static const char with[] = "nodes without their own NICs";
     const cluster_params *of = params;
     const bool rate = of->nic_bandwidth > 0, latency = of->nic_latency > 0;
     const bool attached = !(rate || latency) || !has_nics(of);

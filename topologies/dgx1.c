@@ -1,16 +1,15 @@
 /* The hybrid cube-mesh of eight GPUs (DGX-1, AWS p3.16xlarge): two squares with their diagonals,
- * and an edge from each corner of the one to a corner of the other. A P100 has four NVLinks, one
- * for each neighbour; a V100 has six, and the third of its links goes to neighbours that are
- * already there, so that each GPU has two neighbours over one link and two over two.
+ * and an edge from each corner of one to a corner of the other. A P100 has four NVLinks, one per
+ * neighbour. A V100 has six: the additional two double links to existing neighbours, so each GPU
+ * has two neighbours over one link and two over two.
  *
- * Twelve of the 28 pairs are no neighbours. What they send is passed on by a GPU in between, if
- * that is allowed (NCCL does so since 2.8: PATH_NVB in its src/graph/topo.h, NCCL_NVB_DISABLE),
- * else it goes over PCIe and between the sockets (what cudaMemcpyPeer does: peer access needs a
- * direct NVLink).
+ * Twelve of the 28 pairs are not neighbours. Their messages are forwarded by a GPU in between, if
+ * allowed (NCCL does so since 2.8: PATH_NVB in its src/graph/topo.h, NCCL_NVB_DISABLE), or go over
+ * PCIe and between the sockets (cudaMemcpyPeer: peer access requires a direct NVLink).
  *
- * Number of NVLinks of each pair: `nvidia-smi topo -m` of a DGX-1 (NV1, NV2, SYS), as printed by
- * Li et al. (TPDS 2020) and in the DGX-1 system architecture white paper, figure 4. Each row adds
- * up to the GPU's links, 4 and 6.
+ * Number of NVLinks per pair: `nvidia-smi topo -m` of a DGX-1 (NV1, NV2, SYS), as printed by Li et
+ * al. (TPDS 2020) and in the DGX-1 system architecture white paper, figure 4. Each row adds up to
+ * the GPU's links, 4 or 6.
  */
 #include "topologies/nvlink.h"
 

@@ -1,11 +1,11 @@
-/* Groups of routers: inside a group every router is linked to every other, and every group is
+/* Groups of routers: within a group every router is linked to every other, and every group is
  * linked to every other group. With a routers per group, p hosts and h links to other groups per
- * router there can be a * h + 1 groups; as many are built as the hosts need.
+ * router, there can be a * h + 1 groups; only as many are built as the hosts need.
  *
- * Global port j of a group of g (port j is on router j / h) leads to the group j % (g - 1) + 1
- * further on; with fewer groups than there could be, several ports lead to the same group, and
- * messages are spread over them by the target's number. Routes are minimal: to the router with the
- * global link, over it, to the target's router.
+ * Of g groups, global port j of a group (on router j / h) leads j % (g - 1) + 1 groups further.
+ * With fewer groups than possible, several ports lead to the same group, and messages are
+ * distributed over them by the target's number. Routes are minimal: to the router with the global
+ * link, over that link, to the target's router.
  */
 #include "sim/base/dependent-key.h"
 #include "topologies/topology.h"
@@ -28,9 +28,9 @@ static const cs_field fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(dragonfly_params, bandwidth), .above_min = true,
      .doc = "bandwidth of a host's link, one way"},
     {"local_bandwidth", CS_FIELD_BANDWIDTH, offsetof(dragonfly_params, local_bandwidth),
-     .fallback = "0", .doc = "bandwidth of a link within a group, one way; 0: as bandwidth"},
+     .fallback = "0", .doc = "bandwidth of a link within a group, one way; 0: same as bandwidth"},
     {"global_bandwidth", CS_FIELD_BANDWIDTH, offsetof(dragonfly_params, global_bandwidth),
-     .fallback = "0", .doc = "bandwidth of a link between groups, one way; 0: as bandwidth"},
+     .fallback = "0", .doc = "bandwidth of a link between groups, one way; 0: same as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(dragonfly_params, latency), .fallback = "0 s",
      .usual_max = 0.1, .doc = "latency of a host's link and of a link within a group"},
     {"global_latency", CS_FIELD_TIME, offsetof(dragonfly_params, global_latency), .fallback = "0 s",
@@ -39,20 +39,8 @@ static const cs_field fields[] = {
 
 typedef struct layout {
     uint32_t a, p, h, groups;
-    uint32_t first_local, first_global; /* links: of group 0 */
+    uint32_t first_local, first_global; /* first links of group 0 */
 } layout;
-
-static uint32_t ports(const layout *l)
-{
-    return l->a * l->h;
-}
-
-/* Where the global port of a group leads, and to which port there: the ports of a pair of groups
- * are counted from both ends in the same order. */
-static uint32_t other_group(const layout *l, uint32_t group, uint32_t port)
-{
-    return (group + port % (l->groups - 1) + 1) % l->groups;
-}
 
 static uint32_t other_port(const layout *l, uint32_t port)
 {
@@ -60,10 +48,10 @@ static uint32_t other_port(const layout *l, uint32_t port)
     return port / others * others + (others - 1 - port % others);
 }
 
-/* Ports that have a partner: whole rounds over the other groups. */
+/* Number of ports in use: whole rounds over the other groups. */
 static uint32_t ports_used(const layout *l)
 {
-    return l->groups > 1 ? ports(l) / (l->groups - 1) * (l->groups - 1) : 0;
+    return l->groups > 1 ? (l->a * l->h) / (l->groups - 1) * (l->groups - 1) : 0;
 }
 
 static uint32_t local_link(const layout *l, uint32_t group, uint32_t from, uint32_t to)
@@ -76,14 +64,6 @@ static uint32_t global_link(const layout *l, uint32_t group, uint32_t port)
     return l->first_global + group * ports_used(l) + port;
 }
 
-/* The port of `group` that leads to `target`, spread by the number of the target host. */
-static uint32_t choose_port(const layout *l, uint32_t group, uint32_t target, uint32_t host)
-{
-    const uint32_t others = l->groups - 1;
-    const uint32_t gap = (target + l->groups - group - 1) % l->groups;
-    return host % (ports_used(l) / others) * others + gap;
-}
-
 static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,
                       uint32_t *links)
 {
@@ -94,7 +74,10 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
     const uint32_t last = target / l->p, group = router / l->a, aim = last / l->a;
     links[n++] = 2 * source;
     if (group != aim) {
-        const uint32_t port = choose_port(l, group, aim, target);
+        /* the port of `group` towards the target, chosen by the target's number */
+        const uint32_t others = l->groups - 1;
+        const uint32_t gap = (aim + l->groups - group - 1) % l->groups;
+        const uint32_t port = target % (ports_used(l) / others) * others + gap;
         const uint32_t gate = port / l->h;
         if (router % l->a != gate)
             links[n++] = local_link(l, group, router % l->a, gate);
@@ -129,7 +112,9 @@ static cs_status add_global(const dragonfly_params *of, const layout *l, cs_plat
     for (uint32_t i = 0; i < l->groups * used; i++) {
         const uint32_t group = i / used, port = i % used;
         const uint32_t from = group * l->a + port / l->h;
-        const uint32_t to = other_group(l, group, port) * l->a + other_port(l, port) / l->h;
+        /* Global ports between two groups are numbered from both ends in the same order. */
+        const uint32_t to =
+            ((group + port % (l->groups - 1) + 1) % l->groups) * l->a + other_port(l, port) / l->h;
         CS_TRY(cs_platform_link(platform, global_link(l, group, port), first + from, first + to,
                                 rate, of->global_latency, error));
     }

@@ -19,7 +19,7 @@ static const char *const kind_names[] = {
 typedef struct document {
     uint32_t version, relays;
     const char *name;
-    cs_list vertices, links, routes; /* pointers to entries */
+    cs_list vertices, links, routes; /* lists of pointers to entries */
 } document;
 
 typedef struct vertex_entry {
@@ -49,7 +49,7 @@ static const cs_field link_fields[] = {
      .doc = "one way"},
     {"peer", CS_FIELD_BOOL, offsetof(link_entry, peer), .fallback = "false",
      .doc =
-         "an NVLink or the like: used before all others, and GPUs may pass on what comes over it"},
+         "an NVLink or similar: preferred to other links, and GPUs may forward what comes over it"},
     {"duplex", CS_FIELD_BOOL, offsetof(link_entry, duplex), .fallback = "false",
      .doc = "two links, the second one back"},
     {0}};
@@ -83,7 +83,7 @@ static const cs_field document_fields[] = {
     {"relays", CS_FIELD_COUNT, offsetof(document, relays), .fallback = "0",
      .doc = "GPUs that may pass a message on, over peer links"},
     {"vertices", CS_FIELD_LIST, offsetof(document, vertices), .of = &vertex_field,
-     .shape = "[{\"name\": ...}, ...]", .doc = "devices are those of kind gpu, in this order"},
+     .shape = "[{\"name\": ...}, ...]", .doc = "devices are the vertices of kind gpu, in this order"},
     {"links", CS_FIELD_LIST, offsetof(document, links), .of = &link_field,
      .shape = "[{\"from\": ...}, ...]", .doc = "directed, unless duplex"},
     {"routes", CS_FIELD_LIST, offsetof(document, routes), .fallback = "", .of = &route_field,
@@ -100,7 +100,7 @@ typedef struct named {
 typedef struct reader {
     cs_fabric *net;
     cs_arena arena;
-    named *names; /* sorted */
+    named *names; /* sorted by name */
     uint32_t n_names;
     cs_error *error;
 } reader;
@@ -169,7 +169,7 @@ static cs_status add_route(reader *r, const void *item, const cs_json_place *pla
     return CS_OK;
 }
 
-/* All entries of a list, even after a wrong one. */
+/* Adds all entries of a list, continuing after a wrong one to report all errors. */
 static cs_status add_all(reader *r, const cs_list *list, const cs_json_place *root, const char *key,
                          cs_status (*add)(reader *, const void *, const cs_json_place *))
 {
@@ -271,7 +271,7 @@ static bool write_links(const cs_platform *platform, cJSON *root)
     return done;
 }
 
-/* The same vertices and links, with the routes that a search finds. */
+/* Builds the same vertices and links with the routes that the search finds. */
 static cs_status search_routes(const cs_platform *platform, uint32_t relays, cs_platform *found,
                                cs_error *error)
 {
@@ -303,8 +303,8 @@ static bool write_route(const cs_platform *platform, uint32_t source, uint32_t t
     return done;
 }
 
-/* Compares the routes of all terminals; writes those that differ to the list, if there is one.
- * False when memory runs out. */
+/* Compares the routes between all terminals and writes those that differ to `list` (NULL: only
+ * counts them). Returns false if memory runs out. */
 static bool compare_routes(const cs_platform *platform, const cs_platform *found, cJSON *list,
                            uint64_t *differ)
 {
@@ -327,7 +327,8 @@ static bool compare_routes(const cs_platform *platform, const cs_platform *found
     return done;
 }
 
-/* With the number of relays that leaves the fewest routes to be written out. */
+/* Writes the routes that differ from the search's, with the number of relays that leaves the
+ * fewest. */
 static cs_status write_routes(const cs_platform *platform, cJSON *root, cs_error *error)
 {
     static const uint32_t relays[] = {0, 1, UINT32_MAX};
@@ -358,8 +359,8 @@ static cs_status write_routes(const cs_platform *platform, cJSON *root, cs_error
         return CS_INVALID;
     if (fewest > MOST_ROUTES)
         return cs_error_add(error, CS_INVALID,
-                            "topology %s: %" PRIu64 " routes would have to be written one by one, "
-                            "more than %d; take fewer devices",
+                            "topology %s: %" PRIu64 " routes would have to be written, "
+                            "more than %d; use fewer devices",
                             platform->topology, fewest, MOST_ROUTES);
     CS_TRY(search_routes(platform, best, &found, error));
     cJSON *list = fewest > 0 ? cJSON_AddArrayToObject(root, "routes") : NULL;
@@ -372,7 +373,7 @@ static cs_status write_routes(const cs_platform *platform, cJSON *root, cs_error
 cs_status cs_platform_json(const cs_platform *platform, cJSON **root, cs_error *error)
 {
     if (platform->n_links == 0)
-        return cs_error_add(error, CS_INVALID, "topology %s: has no links that could be written",
+        return cs_error_add(error, CS_INVALID, "topology %s: has no links to write",
                             platform->topology);
     cJSON *made = cJSON_CreateObject();
     cs_status status = CS_OK;

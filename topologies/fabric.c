@@ -23,10 +23,10 @@ typedef struct edge {
     bool peer;
 } edge;
 
-/* A route that was given. */
+/* A route that was given explicitly. */
 typedef struct given {
     uint32_t source, target;
-    uint32_t first, n; /* in given_links */
+    uint32_t first, n; /* slice of given_links */
 } given;
 
 struct cs_fabric {
@@ -40,15 +40,16 @@ struct cs_fabric {
     cs_status status;
 };
 
-/* What routes are read from. */
+/* Routes. */
 typedef struct layout {
     uint32_t n_terminals;
     uint32_t
         *next[2]; /* over the other links, over peer links: at [target * n_vertices + vertex] the
                         * link to take, or NONE */
-    uint32_t *through; /* per vertex: the link from it to itself, or NONE */
-    uint32_t *given;   /* per source * n_terminals + target: its route in `given_links`, led by its
-                         * length, or NONE; NULL when none is given */
+    uint32_t *through; /* per vertex: its link to itself, or NONE */
+    /* at [source * n_terminals + target]: index in `given_links` of the route, preceded by its
+     * length, or NONE; NULL: no given routes */
+    uint32_t *given;
     uint32_t *given_links;
 } layout;
 
@@ -173,16 +174,17 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
     return n;
 }
 
-/* Scratch of the search for the ways to one target. */
+/* Working memory of the search for routes to one target. */
 typedef struct search {
     const cs_platform *platform;
     const layout *l;
-    uint32_t *into, *first_into; /* links by the vertex that they lead to */
-    uint32_t *from, *first_from; /* links by the vertex that they leave */
-    uint32_t *queue, n_queue;    /* vertices in order of their distance */
-    uint32_t *distance, *relays; /* per vertex, to the target: links, devices in between */
-    double *width;               /* of the way from it to the target */
-    uint32_t longest;            /* route found, in links */
+    uint32_t *into, *first_into; /* links sorted by the vertex where they end */
+    uint32_t *from, *first_from; /* links sorted by the vertex where they start */
+    uint32_t *queue, n_queue;    /* vertices in order of distance */
+    uint32_t *distance, *relays; /* per vertex: links to the target, devices in between */
+    /* per vertex: bandwidth of the narrowest link to the target, bytes/s */
+    double *width;
+    uint32_t longest; /* links of the longest route */
 } search;
 
 static bool passes_on(const cs_vertex *at, bool peer)
@@ -211,7 +213,7 @@ static void find_distances(search *s, uint32_t target, bool peer)
     }
 }
 
-/* What else there is to a shortest way: devices that pass on, and the narrowest link. */
+/* Quality of a shortest route: devices that forward, and the narrowest link. */
 typedef struct way {
     uint32_t relays;
     double width;
@@ -222,7 +224,7 @@ static bool is_better(way a, way b)
     return a.relays < b.relays || (a.relays == b.relays && a.width > b.width);
 }
 
-/* Whether a link is the first of a shortest way to the target, and what that way is. */
+/* Whether a link begins a shortest route to the target; *out is the route's quality. */
 static bool leads_on(const search *s, const cs_link *link, uint32_t target, bool peer, way *out)
 {
     const uint32_t on = link->to;
@@ -238,7 +240,7 @@ static bool leads_on(const search *s, const cs_link *link, uint32_t target, bool
     return passes_on(&s->platform->vertices[on], peer);
 }
 
-/* Of the links on the best shortest ways from `at`, number target % (how many there are). */
+/* Chooses one of the n first links of the best shortest routes from `at`: number target % n. */
 static uint32_t choose_link(search *s, uint32_t at, uint32_t target, bool peer)
 {
     const uint32_t *links = s->from + s->first_from[at];
@@ -251,7 +253,7 @@ static uint32_t choose_link(search *s, uint32_t at, uint32_t target, bool peer)
         equal = is_better(one, best) ? 1 : equal + 1;
         best = one;
     }
-    assert(equal > 0); /* a vertex with a distance has a link that leads on */
+    assert(equal > 0); /* a vertex with a distance has such a link */
     s->relays[at] = best.relays;
     s->width[at] = best.width;
     uint32_t skip = target % equal, chosen = NONE;
@@ -279,7 +281,7 @@ static void find_ways(search *s, uint32_t target, bool peer, uint32_t most_relay
             next[s->queue[i]] = NONE;
 }
 
-/* Sorts the links by one of their ends. */
+/* Sorts the links by their start or their end. */
 static void sort_links(const cs_platform *p, bool by_target, uint32_t *links, uint32_t *first)
 {
     memset(first, 0, ((size_t)p->n_vertices + 1) * sizeof(*first));
@@ -331,7 +333,7 @@ static cs_status check_pairs(search *s, uint32_t target, cs_error *error)
             continue;
         if (s->l->next[0][row + source] == NONE && s->l->next[1][row + source] == NONE)
             return cs_error_add(error, CS_INVALID,
-                                "topology %s: there is no way from \"%s\" to \"%s\"", p->topology,
+                                "topology %s: there is no route from \"%s\" to \"%s\"", p->topology,
                                 p->vertices[source].name, p->vertices[target].name);
         const uint32_t *next = s->l->next[s->l->next[1][row + source] != NONE] + row;
         uint32_t length = 0;
@@ -342,61 +344,9 @@ static cs_status check_pairs(search *s, uint32_t target, cs_error *error)
     return CS_OK;
 }
 
-static cs_status find_all(cs_platform *platform, const layout *l, uint32_t most_relays,
-                          cs_error *error)
-{
-    search s = {.platform = platform, .l = l, .longest = platform->longest_route};
-    if (!reserve_search(&s)) {
-        release_search(&s);
-        return cs_error_no_memory(error);
-    }
-    sort_links(platform, true, s.into, s.first_into);
-    sort_links(platform, false, s.from, s.first_from);
-    cs_status status = CS_OK;
-    for (uint32_t target = 0; target < l->n_terminals && status == CS_OK; target++) {
-        find_ways(&s, target, false, 0);
-        find_ways(&s, target, true, most_relays);
-        status = check_pairs(&s, target, error);
-    }
-    platform->longest_route = s.longest;
-    release_search(&s);
-    return status;
-}
-
 /* ---- the platform ---- */
 
-/* Gives vertices their places: devices, ports, all others. */
-static void number(const cs_fabric *net, uint32_t n_devices, uint32_t *places)
-{
-    uint32_t gpus = 0, ports = n_devices, others = n_devices + cs_fabric_count(net, CS_VERTEX_NIC);
-    for (uint32_t i = 0; i < net->n_vertices; i++) {
-        const cs_vertex_kind kind = net->vertices[i].kind;
-        if (kind == CS_VERTEX_GPU && gpus < n_devices)
-            places[i] = gpus++;
-        else
-            places[i] = kind == CS_VERTEX_NIC ? ports++ : others++;
-    }
-}
-
-static cs_status draw(const cs_fabric *net, const uint32_t *places, cs_platform *platform,
-                      cs_error *error)
-{
-    cs_status status = CS_OK;
-    for (uint32_t i = 0; i < net->n_vertices && status == CS_OK; i++)
-        status = cs_platform_vertex(platform, places[i], net->vertices[i].kind, error, "%s",
-                                    net->vertices[i].name);
-    for (uint32_t i = 0; i < net->n_edges && status == CS_OK; i++) {
-        const edge *of = &net->edges[i];
-        status = cs_platform_link(platform, i, places[of->from], places[of->to], of->bandwidth,
-                                  of->latency, error);
-        platform->links[i].peer = of->peer;
-        platform->linked_gpus |= of->peer && places[of->from] < platform->n_devices &&
-                                 places[of->to] < platform->n_devices;
-    }
-    return status;
-}
-
-/* Takes over the routes that were given between terminals. */
+/* Stores the given routes between terminals. */
 static cs_status keep_given(const cs_fabric *net, const uint32_t *places, cs_platform *platform,
                             layout *l, cs_error *error)
 {
@@ -441,7 +391,7 @@ static cs_status make_layout(const cs_fabric *net, const uint32_t *places, uint3
     if (!l || !tables || !through)
         return cs_error_no_memory(error);
     memset(through, 0xff, platform->n_vertices * sizeof(*through));
-    for (uint32_t i = 0; i < platform->n_links; i++) { /* of several, the narrowest counts */
+    for (uint32_t i = 0; i < platform->n_links; i++) { /* the narrowest of several links counts */
         const cs_link *link = &platform->links[i];
         uint32_t *at = &through[link->from];
         if (link->from == link->to &&
@@ -453,7 +403,22 @@ static cs_status make_layout(const cs_fabric *net, const uint32_t *places, uint3
     platform->layout = l;
     platform->route = route;
     CS_TRY(keep_given(net, places, platform, l, error));
-    return find_all(platform, l, relays, error);
+    search s = {.platform = platform, .l = l, .longest = platform->longest_route};
+    if (!reserve_search(&s)) {
+        release_search(&s);
+        return cs_error_no_memory(error);
+    }
+    sort_links(platform, true, s.into, s.first_into);
+    sort_links(platform, false, s.from, s.first_from);
+    cs_status status = CS_OK;
+    for (uint32_t target = 0; target < l->n_terminals && status == CS_OK; target++) {
+        find_ways(&s, target, false, 0);
+        find_ways(&s, target, true, relays);
+        status = check_pairs(&s, target, error);
+    }
+    platform->longest_route = s.longest;
+    release_search(&s);
+    return status;
 }
 
 static cs_status make(const cs_fabric *net, uint32_t n_devices, uint32_t relays,
@@ -462,9 +427,28 @@ static cs_status make(const cs_fabric *net, uint32_t n_devices, uint32_t relays,
     uint32_t *places = malloc(((size_t)net->n_vertices + 1) * sizeof(*places));
     if (!places)
         return cs_error_no_memory(error);
-    number(net, n_devices, places);
+    /* Number the vertices: devices, ports, all others. */
+    uint32_t gpus = 0, ports = n_devices, others = n_devices + cs_fabric_count(net, CS_VERTEX_NIC);
+    for (uint32_t i = 0; i < net->n_vertices; i++) {
+        const cs_vertex_kind kind = net->vertices[i].kind;
+        if (kind == CS_VERTEX_GPU && gpus < n_devices)
+            places[i] = gpus++;
+        else
+            places[i] = kind == CS_VERTEX_NIC ? ports++ : others++;
+    }
     platform->n_ports = cs_fabric_count(net, CS_VERTEX_NIC);
-    cs_status status = draw(net, places, platform, error);
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < net->n_vertices && status == CS_OK; i++)
+        status = cs_platform_vertex(platform, places[i], net->vertices[i].kind, error, "%s",
+                                    net->vertices[i].name);
+    for (uint32_t i = 0; i < net->n_edges && status == CS_OK; i++) {
+        const edge *of = &net->edges[i];
+        status = cs_platform_link(platform, i, places[of->from], places[of->to], of->bandwidth,
+                                  of->latency, error);
+        platform->links[i].peer = of->peer;
+        platform->linked_gpus |= of->peer && places[of->from] < platform->n_devices &&
+                                 places[of->to] < platform->n_devices;
+    }
     if (status == CS_OK)
         status = make_layout(net, places, relays, platform, error);
     free(places);

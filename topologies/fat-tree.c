@@ -9,19 +9,21 @@
 
 enum { LEVELS = CS_FAT_TREE_LEVELS, USUAL_RADIX = 36 };
 
-/* What routes are computed from. Columns of level l below a subtree: width[l] = W(l). */
+/* Data for computing routes. M, W: see fat-tree.h. */
 typedef struct layout {
     cs_fat_tree_shape shape;
     uint32_t hosts_per_leaf, rails;
-    uint32_t span[LEVELS + 1];         /* M(l): hosts of a subtree */
+    uint32_t span[LEVELS + 1];         /* M(l): hosts per subtree */
     uint32_t width[LEVELS + 1];        /* W(l) */
-    uint32_t subtrees[LEVELS + 1];     /* of each level */
-    uint32_t first_vertex[LEVELS + 1]; /* of the switches of a level */
-    uint32_t first_link[LEVELS + 1];   /* of the links below a level: up, down, up, down, ... */
+    uint32_t subtrees[LEVELS + 1];     /* per level */
+    uint32_t first_vertex[LEVELS + 1]; /* first switch of a level */
+    /* first link below a level; they are numbered up, down, up, down, ... */
+    uint32_t first_link[LEVELS + 1];
 } layout;
 
-/* With rails, the hosts of one rail of neighbouring nodes come together on a leaf: hosts are given
- * node by node, and counted leaf by leaf here. Places of nodes that do not exist stay empty. */
+/* Position of a host, counted leaf by leaf. With rails, a leaf has the hosts of one rail of
+ * neighbouring nodes, while hosts are numbered node by node. Positions of missing nodes stay
+ * empty. */
 static uint32_t place_of(const layout *l, uint32_t host)
 {
     if (l->rails == 1)
@@ -31,21 +33,21 @@ static uint32_t place_of(const layout *l, uint32_t host)
     return (group * l->rails + rail) * l->hosts_per_leaf + node % l->hosts_per_leaf;
 }
 
-/* The switch of `level` in whose subtree a place is, by its column; counted in its level. */
+/* Index within its level of the switch in `column` above a position. */
 static uint32_t switch_above(const layout *l, uint32_t level, uint32_t place, uint32_t column)
 {
     return place / l->span[level] * l->width[level] + column;
 }
 
-/* The link between switch (level 1: host) `child` of level - 1, counted in its level, and its
- * parent, by port; the link up, that down being the next. */
+/* The link up from switch (level 1: host) `child` of level - 1 by a port; the link down is the
+ * next. */
 static uint32_t link_below(const layout *l, uint32_t level, uint32_t child, uint32_t port)
 {
     const uint32_t ports = l->shape.w[level] * l->shape.p[level];
     return l->first_link[level] + 2 * (child * ports + port);
 }
 
-/* The port by which a message leaves level - 1 for `level`; port % w says which parent. */
+/* Chooses the port for the way up to `level`; port % w is the parent. */
 static uint32_t choose_port(const layout *l, uint32_t level, uint32_t source, uint32_t target)
 {
     const uint32_t ports = l->shape.w[level] * l->shape.p[level];
@@ -97,7 +99,8 @@ static cs_status name_switches(const layout *l, cs_platform *platform, cs_error 
     return status;
 }
 
-/* The links of one switch (level 1: host) up to its parents; `place` is any place below it. */
+/* Adds the links from a switch (level 1: host) up to its parents; `place` is any position below
+ * it. */
 static cs_status link_child(const layout *l, uint32_t level, uint32_t child, uint32_t place,
                             cs_platform *platform, cs_error *error)
 {
@@ -167,15 +170,6 @@ static cs_status measure(const cs_fat_tree_shape *shape, uint32_t n_hosts, layou
                         shape->topology, shape->levels, most, n_hosts);
 }
 
-/* The number of hosts that reach each other without the top level; at most UINT32_MAX. */
-static uint32_t hosts_below_top(const cs_fat_tree_shape *shape)
-{
-    uint64_t hosts = shape->rails;
-    for (uint32_t level = 1; level < shape->levels; level++)
-        hosts = hosts * shape->m[level] > UINT32_MAX ? UINT32_MAX : hosts * shape->m[level];
-    return (uint32_t)hosts;
-}
-
 cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts, cs_platform *platform,
                             cs_error *error)
 {
@@ -195,7 +189,11 @@ cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts, cs
         status = add_links(l, &made, error);
     made.layout = l;
     made.longest_route = 2 * shape->levels;
-    made.rack_devices = hosts_below_top(shape);
+    /* Hosts that reach each other without the top level; at most UINT32_MAX. */
+    uint64_t hosts = shape->rails;
+    for (uint32_t level = 1; level < shape->levels; level++)
+        hosts = hosts * shape->m[level] > UINT32_MAX ? UINT32_MAX : hosts * shape->m[level];
+    made.rack_devices = (uint32_t)hosts;
     made.route = route;
     return cs_platform_hand_over(status, &made, platform);
 }
@@ -231,8 +229,8 @@ typedef struct fat_tree_params {
     uint32_t levels, radix, routing, seed;
     double bandwidth;
     cs_time latency;
-    cs_list oversubscription;   /* double, of levels 1 to levels - 1 */
-    cs_list down, up, parallel; /* uint32_t */
+    cs_list oversubscription;   /* double, levels 1 to levels - 1 */
+    cs_list down, up, parallel; /* elements: uint32_t */
     cs_list bandwidths;         /* double */
 } fat_tree_params;
 
@@ -277,7 +275,7 @@ static const cs_field fields[] = {
      .doc = "seed of the hash of ecmp"},
     {0}};
 
-/* Lists have an entry per level, or per level below the top. */
+/* Checks that a list has an entry per level, or per level below the top. */
 static cs_status check_length(const cs_list *list, const char *key, uint32_t n,
                               const cs_json_place *up, cs_error *error)
 {
@@ -286,21 +284,6 @@ static cs_status check_length(const cs_list *list, const char *key, uint32_t n,
         return CS_OK;
     return cs_json_invalid(&place, error, "must have %" PRIu32 " entries (got %" PRIu32 ")", n,
                            list->n);
-}
-
-static void warn_of_ignored(const fat_tree_params *of, const cs_json_place *place)
-{
-    static const char without[] = "switches that \"down\" and \"up\" do not describe";
-    const double *ratios = of->oversubscription.items;
-    bool oversubscribed = false;
-    for (uint32_t i = 0; i < of->oversubscription.n; i++)
-        oversubscribed |= ratios[i] > 1;
-    const cs_dependent_key keys[] = {
-        {"radix", of->radix != USUAL_RADIX, !of->down.items, without},
-        {"oversubscription", oversubscribed, !of->down.items, without},
-    };
-    cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);
-    cs_fat_tree_warn_of_seed((cs_fat_tree_routing)of->routing, of->seed, place);
 }
 
 static cs_status check_lists(void *params, const cs_json_place *place, cs_arena *arena,
@@ -322,8 +305,18 @@ static cs_status check_lists(void *params, const cs_json_place *place, cs_arena 
     if (!of->down.items != !of->up.items)
         return cs_json_invalid(place, error, "must have both \"down\" and \"up\", or neither");
     if (of->parallel.items && !of->down.items)
-        return cs_json_invalid(place, error, "\"parallel\" goes with \"down\" and \"up\" only");
-    warn_of_ignored(of, place);
+        return cs_json_invalid(place, error, "\"parallel\" requires \"down\" and \"up\"");
+    static const char without[] = "switches that \"down\" and \"up\" do not describe";
+    const double *ratios = of->oversubscription.items;
+    bool oversubscribed = false;
+    for (uint32_t i = 0; i < of->oversubscription.n; i++)
+        oversubscribed |= ratios[i] > 1;
+    const cs_dependent_key keys[] = {
+        {"radix", of->radix != USUAL_RADIX, !of->down.items, without},
+        {"oversubscription", oversubscribed, !of->down.items, without},
+    };
+    cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);
+    cs_fat_tree_warn_of_seed((cs_fat_tree_routing)of->routing, of->seed, place);
     return CS_OK;
 }
 
@@ -337,7 +330,8 @@ static uint32_t count_at(const cs_list *list, uint32_t i)
     return ((const uint32_t *)list->items)[i];
 }
 
-/* Each level's switches are divided by their oversubscription; the top ones have all ports down. */
+/* Splits the ports of each level's switches by the oversubscription; the top switches have only
+ * ports down. */
 static cs_status shape_by_radix(const fat_tree_params *of, cs_fat_tree_shape *shape,
                                 cs_error *error)
 {
@@ -348,17 +342,6 @@ static cs_status shape_by_radix(const fat_tree_params *of, cs_fat_tree_shape *sh
                               &shape->m[level], &shape->w[level + 1], error);
     shape->m[of->levels] = of->radix;
     return status;
-}
-
-static void shape_by_lists(const fat_tree_params *of, cs_fat_tree_shape *shape)
-{
-    for (uint32_t level = 1; level <= of->levels; level++) {
-        shape->m[level] = count_at(&of->down, level - 1);
-        if (level == 1)
-            continue;
-        shape->w[level] = count_at(&of->up, level - 2);
-        shape->p[level] = of->parallel.items ? count_at(&of->parallel, level - 2) : 1;
-    }
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
@@ -378,9 +361,15 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
         shape.latency[level] = of->latency;
     }
     cs_status status = CS_OK;
-    if (of->down.items)
-        shape_by_lists(of, &shape);
-    else
+    if (of->down.items) {
+        for (uint32_t level = 1; level <= of->levels; level++) {
+            shape.m[level] = count_at(&of->down, level - 1);
+            if (level == 1)
+                continue;
+            shape.w[level] = count_at(&of->up, level - 2);
+            shape.p[level] = of->parallel.items ? count_at(&of->parallel, level - 2) : 1;
+        }
+    } else
         status = shape_by_radix(of, &shape, error);
     return status == CS_OK ? cs_fat_tree_build(&shape, n_devices, platform, error) : status;
 }

@@ -1,8 +1,9 @@
-/* realpath belongs to the X/Open part of POSIX */
+/* realpath is in the X/Open part of POSIX */
 #define _XOPEN_SOURCE 700
 
-/* A topology from a file: our own JSON form (fabric-json.h) or the XML of NCCL and RCCL (nccl-xml.h), told apart
- * by their first character. Scenarios may use fewer devices than the file has GPUs: the first ones.
+/* A topology from a file: the JSON form of fabric-json.h or the XML of NCCL and RCCL (nccl-xml.h),
+ * distinguished by the first character. Scenarios may use fewer devices than the file has GPUs: the
+ * first ones.
  */
 #include "sim/base/document-kind.h"
 #include "sim/base/file.h"
@@ -20,7 +21,7 @@ enum { FILE_BYTES = CS_JSON_BYTES };
 typedef struct file_params {
     const char *file;
     const cJSON *given_nvswitch;
-    double nvswitch;         /* bytes/s; 0: none */
+    double nvswitch;         /* bytes/s; 0: no NVSwitches */
     const char *path, *text; /* in the arena */
     size_t length;
 } file_params;
@@ -30,10 +31,10 @@ static const cs_field fields[] = {
      .doc = "a file that `sim export topology` wrote, or that NCCL or RCCL wrote with "
             "NCCL_TOPO_DUMP_FILE"},
     {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
-     .doc = "for NCCL's XML without NVLinks or xGMI: all GPUs are joined by a crossbar of "
-            "this bandwidth, "
-            "one way; none: GPUs communicate over PCIe, which they also do, with a warning, if "
-            "this key is not given; an error if the file has NVLinks",
+     .doc =
+         "for NCCL's XML without NVLinks or xGMI: bandwidth per GPU, one way, of a crossbar that "
+         "joins all GPUs; none: GPUs communicate over PCIe, which is also the default, with a "
+         "warning; an error if the file has NVLinks",
      .shape = "bandwidth > 0 or \"none\""},
     {0}};
 
@@ -59,7 +60,7 @@ static cs_status read_nvswitch(file_params *of, const cs_json_place *place, cs_e
                          (void *const[]){of}, NULL, error);
 }
 
-/* Loads the text; it is understood when the platform is built. */
+/* Loads the text; it is parsed when the platform is built. */
 static cs_status load_text(void *params, const cs_json_place *place, cs_arena *arena,
                            cs_error *error)
 {
@@ -77,7 +78,8 @@ static cs_status load_text(void *params, const cs_json_place *place, cs_arena *a
     if (status != CS_OK)
         (void)cs_json_pass_on(&key, &why, error);
     if (status == CS_OK) {
-        char *whole = realpath(path, NULL); /* so that a resolved scenario can be read anywhere */
+        /* absolute, so that a resolved scenario can be read anywhere */
+        char *whole = realpath(path, NULL);
         of->path = cs_arena_copy(arena, path);
         of->file = whole ? cs_arena_copy(arena, whole) : of->path;
         free(whole);
@@ -113,11 +115,11 @@ static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *rel
 static cs_status refuse_nvswitch(const file_params *of, const char *why, cs_error *error)
 {
     char shown[256];
-    return cs_error_add(error, CS_INVALID, "%s: %s; \"nvswitch\" must be left out",
+    return cs_error_add(error, CS_INVALID, "%s: %s; \"nvswitch\" must be omitted",
                         cs_text_show(of->path, shown, sizeof(shown)), why);
 }
 
-/* *found: for our own JSON, values that give no warning. */
+/* Reads either form. *found: for the JSON form, values that cause no warning. */
 static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays,
                            cs_fabric_nccl *found, cs_error *error)
 {
@@ -134,11 +136,12 @@ static cs_status warn(const file_params *of, const cs_fabric_nccl *found, cs_pla
                       cs_error *error)
 {
     static const char without[] =
-        "%s lists no NVLinks, as files of virtual machines often do, so GPUs talk over PCIe; where "
-        "NVSwitches join them, \"nvswitch\": \"300 GB/s\" says how fast, for each GPU one way (300 "
-        "GB/s of an A100, 450 GB/s of an H100); \"nvswitch\": \"none\" says that there are none";
+        "%s lists no NVLinks, as files of virtual machines often do, so GPUs communicate over "
+        "PCIe; if NVSwitches join them, set their bandwidth per GPU, one way: \"nvswitch\": \"300 "
+        "GB/s\" (300 GB/s for an A100, 450 GB/s for an H100); if there are none, set \"nvswitch\": "
+        "\"none\"";
     static const char missing[] =
-        "%s has %" PRIu32 " direct links to GPUs that it does not list; they are left out";
+        "%s has %" PRIu32 " direct links to GPUs that it does not list; they are ignored";
     char shown[256], text[sizeof(without) + sizeof(shown)];
     cs_text_show(of->path, shown, sizeof(shown));
     if (found->n_missing > 0)
@@ -169,14 +172,14 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                        cs_error *error)
 {
     cs_fabric *net = NULL;
-    uint32_t relays = 1; /* what NCCL allows */
+    uint32_t relays = 1; /* as NCCL allows */
     cs_fabric_nccl found;
     CS_TRY(cs_platform_check_devices("file", n_devices, error));
     cs_status status = read_text(params, &net, &relays, &found, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, relays, platform, error);
     if (status == CS_OK)
-        platform->topology = "file"; /* until here messages had the file's name */
+        platform->topology = "file"; /* until here messages show the file's name */
     if (status == CS_OK && (status = warn(params, &found, platform, error)) != CS_OK)
         cs_platform_finish(platform);
     cs_fabric_destroy(net);

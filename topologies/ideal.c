@@ -1,5 +1,5 @@
-/* No network at all: every transfer takes no time. What closed forms of schedules that ignore
- * communication assume, and a lower bound for every other platform. */
+/* No network: every transfer takes no time, as in closed forms of schedules that ignore
+ * communication. A lower bound for every other platform. */
 #include "topologies/topology.h"
 
 static const cs_field fields[] = {{0}};

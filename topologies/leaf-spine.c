@@ -1,7 +1,8 @@
 /* Leaf switches below spine switches, as in data centres: every leaf has a link to every spine.
- * With rails, host h is on rail h % rails: NIC r of every node hangs on a leaf of rail r, together
- * with NIC r of the neighbouring nodes, so that GPUs of the same place in their nodes are two links
- * apart (as in NVIDIA's DGX SuperPOD). The routing is that of a fat tree of two levels. */
+ * With rails, host h is on rail h % rails: NIC r of every node is attached to a leaf of rail r,
+ * together with NIC r of neighbouring nodes, so that GPUs at the same position in their nodes are
+ * two links apart (as in NVIDIA's DGX SuperPOD). Routing is the same as in a fat tree of two
+ * levels. */
 #include "topologies/fat-tree.h"
 #include "topologies/topology.h"
 
@@ -27,7 +28,7 @@ static const cs_field fields[] = {
      .doc = "bandwidth of a host's link, one way"},
     {"uplink_bandwidth", CS_FIELD_BANDWIDTH, offsetof(leaf_spine_params, uplink_bandwidth),
      .fallback = "0",
-     .doc = "bandwidth of a link between leaf and spine, one way; 0: as bandwidth"},
+     .doc = "bandwidth of a link between leaf and spine, one way; 0: same as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(leaf_spine_params, latency), .fallback = "0 s",
      .usual_max = 0.1, .doc = "latency of each link; a message pays it on every link of its route"},
     {"routing", CS_FIELD_CHOICE, offsetof(leaf_spine_params, routing), .fallback = "ecmp",

@@ -9,19 +9,19 @@
 
 enum {
     RANKS = CS_LINK_RANKS_MAX,
-    ROOM_MAX = 2 * CS_LINK_CYCLES_MAX, /* of a link: more is never needed */
-    STEPS_EACH = 1 << 18,              /* until a number of rings is given up */
+    ROOM_MAX = 2 * CS_LINK_CYCLES_MAX, /* capacity of a link, in rings; more is never needed */
+    STEPS_EACH = 1 << 18,              /* search steps until a number of rings is given up */
     STEPS_ALL = 1 << 21
 };
 
-/* For rings of one bandwidth. */
+/* Search for rings of one bandwidth. */
 typedef struct search {
     uint32_t n, wanted; /* ranks, rings */
     uint32_t room[RANKS][RANKS];
-    uint8_t near[RANKS][RANKS]; /* of each rank: the others, those with the most room first */
+    uint8_t near[RANKS][RANKS]; /* per rank: the other ranks, those with the most room first */
     uint32_t steps;
     uint32_t n_found;
-    uint8_t found[CS_LINK_CYCLES_MAX][RANKS]; /* the last of them is under way */
+    uint8_t found[CS_LINK_CYCLES_MAX][RANKS]; /* the last one is being built */
     bool passed[CS_LINK_CYCLES_MAX][RANKS];
 } search;
 
@@ -42,7 +42,7 @@ static void sort_near(search *s)
     }
 }
 
-/* Where a rank stands among those near another one. */
+/* Position of a rank among those near another one. */
 static uint32_t place_of(const search *s, uint32_t rank, uint32_t other)
 {
     uint32_t place = 0;
@@ -74,8 +74,8 @@ static bool begin_ring(search *s)
     return extend(s, 1, ring > 0);
 }
 
-/* The last rank is there: back to the first, and on to the next ring. Of the two ways around, that
- * with the nearer rank first. */
+/* Closes a ring that has all ranks and goes on to the next. Of its two directions, only the one
+ * that begins with the nearer rank is tried. */
 static bool close_ring(search *s)
 {
     const uint8_t *ring = s->found[s->n_found - 1];
@@ -93,8 +93,8 @@ static bool close_ring(search *s)
     return false;
 }
 
-/* Rings come in the order of the places of their ranks, so that no set is tried twice; `as_before`:
- * this one has been like the one before so far. */
+/* Adds a rank to the current ring. Rings are in lexicographic order of their ranks' positions, so
+ * that no set is tried twice; `as_before`: this ring equals the previous one so far. */
 static bool extend(search *s, uint32_t length, bool as_before)
 {
     const uint32_t number = s->n_found - 1;
@@ -121,7 +121,7 @@ static bool extend(search *s, uint32_t length, bool as_before)
 
 /* ---- of one bandwidth ---- */
 
-/* Rings cross every cut at least twice. */
+/* An upper bound: a ring crosses every cut at least twice. */
 static uint32_t most_rings(const search *s)
 {
     uint32_t least = 2 * CS_LINK_CYCLES_MAX;
@@ -146,14 +146,7 @@ static void set_up(search *s, uint32_t n, const double *widths, double bandwidth
     sort_near(s);
 }
 
-static void note_rings(const search *s, double bandwidth, cs_link_rings *rings)
-{
-    *rings = (cs_link_rings){
-        .n_ranks = s->n, .n_cycles = s->n_found, .n_rings = 2 * s->n_found, .bandwidth = bandwidth};
-    memcpy(rings->cycles, s->found, sizeof(rings->cycles));
-}
-
-/* The most that give more than there is already. */
+/* Finds the largest set of rings of this bandwidth, if it is better than `best`. */
 static void find_with(uint32_t n, const double *widths, double bandwidth, uint32_t *steps,
                       cs_link_rings *best)
 {
@@ -170,7 +163,12 @@ static void find_with(uint32_t n, const double *widths, double bandwidth, uint32
         const bool found = begin_ring(&s);
         *steps += s.steps;
         if (found) {
-            note_rings(&s, bandwidth, best);
+            cs_link_rings *rings = best;
+            *rings = (cs_link_rings){.n_ranks = s.n,
+                                     .n_cycles = s.n_found,
+                                     .n_rings = 2 * s.n_found,
+                                     .bandwidth = bandwidth};
+            memcpy(rings->cycles, s.found, sizeof(rings->cycles));
             return;
         }
     }
@@ -182,22 +180,6 @@ static int compare_down(const void *left, const void *right)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* The bandwidths that links have, and the halves of these, the largest first. */
-static uint32_t list_bandwidths(uint32_t n, const double *widths, double *out)
-{
-    uint32_t listed = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < i; k++) {
-            const double width = fmin(widths[i * n + k], widths[k * n + i]);
-            if (!(width > 0) || !isfinite(width))
-                continue;
-            out[listed++] = width;
-            out[listed++] = width / 2;
-        }
-    cs_vector_sort(out, listed, sizeof(*out), compare_down);
-    return listed;
-}
-
 bool cs_link_rings_find(uint32_t n, const double *widths, cs_link_rings *rings)
 {
     double bandwidths[RANKS * (RANKS - 1)];
@@ -205,7 +187,17 @@ bool cs_link_rings_find(uint32_t n, const double *widths, cs_link_rings *rings)
     *rings = (cs_link_rings){0};
     if (n < CS_LINK_RANKS_MIN || n > CS_LINK_RANKS_MAX)
         return false;
-    const uint32_t listed = list_bandwidths(n, widths, bandwidths);
+    /* List the bandwidths of links and their halves, the largest first. */
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const double width = fmin(widths[i * n + k], widths[k * n + i]);
+            if (!(width > 0) || !isfinite(width))
+                continue;
+            bandwidths[listed++] = width;
+            bandwidths[listed++] = width / 2;
+        }
+    cs_vector_sort(bandwidths, listed, sizeof(*bandwidths), compare_down);
     for (uint32_t i = 0; i < listed; i++)
         if (i == 0 || bandwidths[i] < bandwidths[i - 1])
             find_with(n, widths, bandwidths[i], &steps, rings);
@@ -217,7 +209,7 @@ bool cs_link_rings_find(uint32_t n, const double *widths, cs_link_rings *rings)
 typedef struct remembered {
     uint32_t n;
     double *widths;
-    cs_link_rings *rings; /* NULL: there are none */
+    cs_link_rings *rings; /* NULL: no rings */
 } remembered;
 
 struct cs_link_memory {
@@ -241,7 +233,8 @@ void cs_link_memory_destroy(cs_link_memory *memory)
     free(memory);
 }
 
-/* Bytes/s of the one link that a route takes from GPU to GPU; 0: it takes others. */
+/* Bandwidth of the single peer link on the route between two GPUs, bytes/s; 0: the route is
+ * longer. */
 static cs_status find_width(const cs_platform *platform, uint32_t from, uint32_t to,
                             uint32_t *links, double *width, cs_error *error)
 {
@@ -267,9 +260,22 @@ static cs_status find_widths(const cs_platform *platform, const uint32_t *device
     return status;
 }
 
-static cs_status remember(cs_link_memory *memory, uint32_t n, const double *widths,
-                          const cs_link_rings **rings, cs_error *error)
+cs_status cs_link_memory_find(cs_link_memory *memory, const cs_platform *platform,
+                              const uint32_t *devices, uint32_t n, const cs_link_rings **rings,
+                              cs_error *error)
 {
+    double widths[RANKS * RANKS];
+    *rings = NULL;
+    if (n < CS_LINK_RANKS_MIN || n > CS_LINK_RANKS_MAX)
+        return CS_OK;
+    CS_TRY(find_widths(platform, devices, n, widths, error));
+    for (uint32_t i = memory->n; i-- > 0;) {
+        const remembered *at = &memory->of[i];
+        if (at->n == n && memcmp(at->widths, widths, (size_t)n * n * sizeof(*widths)) == 0) {
+            *rings = at->rings;
+            return CS_OK;
+        }
+    }
     cs_link_rings found;
     remembered made = {.n = n, .widths = malloc((size_t)n * n * sizeof(*widths))};
     const bool any = cs_link_rings_find(n, widths, &found);
@@ -289,28 +295,9 @@ static cs_status remember(cs_link_memory *memory, uint32_t n, const double *widt
     return CS_OK;
 }
 
-cs_status cs_link_memory_find(cs_link_memory *memory, const cs_platform *platform,
-                              const uint32_t *devices, uint32_t n, const cs_link_rings **rings,
-                              cs_error *error)
-{
-    double widths[RANKS * RANKS];
-    *rings = NULL;
-    if (n < CS_LINK_RANKS_MIN || n > CS_LINK_RANKS_MAX)
-        return CS_OK;
-    CS_TRY(find_widths(platform, devices, n, widths, error));
-    for (uint32_t i = memory->n; i-- > 0;) {
-        const remembered *at = &memory->of[i];
-        if (at->n == n && memcmp(at->widths, widths, (size_t)n * n * sizeof(*widths)) == 0) {
-            *rings = at->rings;
-            return CS_OK;
-        }
-    }
-    return remember(memory, n, widths, rings, error);
-}
+/* ---- a step of the rings ---- */
 
-/* ---- a step of them ---- */
-
-/* How many rings go from one rank to another. */
+/* Number of rings that go from one rank to another. */
 static uint32_t rings_between(const cs_link_rings *rings, uint32_t from, uint32_t to)
 {
     uint32_t count = 0;
@@ -323,9 +310,16 @@ static uint32_t rings_between(const cs_link_rings *rings, uint32_t from, uint32_
     return count;
 }
 
-static cs_status measure_step(const cs_platform *platform, const uint32_t *devices,
-                              const cs_link_rings *rings, cs_link_step *step, cs_error *error)
+cs_status cs_link_step_find(cs_link_memory *memory, const cs_platform *platform,
+                            const uint32_t *devices, uint32_t n, cs_link_step *step,
+                            cs_error *error)
 {
+    const cs_link_rings *rings = NULL;
+    *step = (cs_link_step){0};
+    if (platform->linked_gpus)
+        CS_TRY(cs_link_memory_find(memory, platform, devices, n, &rings, error));
+    if (!rings)
+        return CS_OK;
     const bool contended = cs_links_are_contended(platform);
     double slowest = INFINITY;
     *step = (cs_link_step){.rings = rings->n_rings, .equal = platform->sharing != CS_SHARING_FIFO};
@@ -342,15 +336,4 @@ static cs_status measure_step(const cs_platform *platform, const uint32_t *devic
     }
     step->bandwidth = step->rings * slowest;
     return CS_OK;
-}
-
-cs_status cs_link_step_find(cs_link_memory *memory, const cs_platform *platform,
-                            const uint32_t *devices, uint32_t n, cs_link_step *step,
-                            cs_error *error)
-{
-    const cs_link_rings *rings = NULL;
-    *step = (cs_link_step){0};
-    if (platform->linked_gpus)
-        CS_TRY(cs_link_memory_find(memory, platform, devices, n, &rings, error));
-    return rings ? measure_step(platform, devices, rings, step, error) : CS_OK;
 }

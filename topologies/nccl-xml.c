@@ -19,28 +19,28 @@ enum {
     DEPTH = 64,
     ID_BYTES = 40,
     MOST_ITEMS = 1 << 14,
-    BRIDGE = 0, /* item kinds: a PCIe switch, and those below */
+    BRIDGE = 0, /* a PCIe switch */
     SOCKET,
     GPU,
     CARD, /* a NIC, which has networks */
     NETWORK,
-    MERGED, /* another port of a CARD that is listed before: not drawn */
+    MERGED, /* another port of an earlier CARD: not drawn */
 };
 
-/* A vertex to be. */
+/* A future vertex. */
 typedef struct item {
     int kind;
-    char id[ID_BYTES]; /* bus id of PCIe, number of a socket, name of a network */
+    char id[ID_BYTES]; /* PCIe bus id, number of a socket, or name of a network */
     uint32_t parent, socket;
-    double rate; /* to the parent, bytes/s */
+    double rate; /* bandwidth to the parent, bytes/s */
     int dev;     /* number of the GPU; -1: not given */
     double link; /* bandwidth of one NVLink or xGMI link of the GPU, bytes/s */
     uint32_t line, vertex;
-    double between;      /* bandwidth from the socket to others, bytes/s */
-    char host[ID_BYTES]; /* hash of the socket's host, "" in a file of one host */
+    double between;      /* bandwidth from the socket to other sockets, bytes/s */
+    char host[ID_BYTES]; /* hash of the socket's host; "" if the file has only one host */
 } item;
 
-/* Direct links of a GPU: first one nvlink, xgmi or c2c element; merge_ties merges the elements that
+/* Direct links of a GPU: initially one nvlink, xgmi or c2c element; merge_ties merges elements that
  * lead to the same place. */
 typedef struct tie {
     uint32_t gpu, count;
@@ -56,7 +56,7 @@ typedef struct reader {
     item *items;
     tie *ties;
     uint32_t n_items, cap_items, n_ties, cap_ties;
-    uint32_t open[DEPTH]; /* per element that is open: its item, or that of the one around it */
+    uint32_t open[DEPTH]; /* per open element: its item, or the enclosing element's */
     uint32_t depth;
     bool has_system;
     cs_status status;
@@ -108,7 +108,7 @@ static double number(reader *r, const char **attributes, const char *name, doubl
     return fallback;
 }
 
-/* Bus ids are compared without regard to case. */
+/* Bus ids are case-insensitive. */
 static void copy_id(reader *r, const char *text, char id[ID_BYTES])
 {
     char shown[CS_TEXT_QUOTED_BYTES];
@@ -127,7 +127,7 @@ static bool starts_with(const char *text, const char *start)
     return text && strncmp(text, start, strlen(start)) == 0;
 }
 
-/* ---- bandwidths as NCCL has them ---- */
+/* ---- bandwidths that NCCL assumes ---- */
 
 static bool is_gpu_class(const char *class)
 {
@@ -165,7 +165,7 @@ static double nvlink_rate(int sm)
     return 20e9;
 }
 
-/* `gcn` is a name such as "gfx942" or, in files of older versions, a number. */
+/* `gcn` is a name such as "gfx942" or, in older files, a number. */
 static double xgmi_rate(const char *gcn)
 {
     static const struct {
@@ -295,7 +295,7 @@ static bool is_same_card(const char *a, const char *b)
     return dot && strncmp(a, b, (size_t)(dot - a) + 1) == 0;
 }
 
-/* The ports of one card are one NIC, as for NCCL: they share its PCIe link. */
+/* Ports of one card are one NIC, as in NCCL: they share its PCIe link. */
 static uint32_t open_nic(reader *r, const char **attributes)
 {
     (void)attributes;
@@ -305,7 +305,7 @@ static uint32_t open_nic(reader *r, const char **attributes)
         return NONE;
     }
     if (card->kind == SOCKET)
-        return add_item(r, CARD, "0", 5000e9); /* NCCL's LOC_BW: as good as no limit */
+        return add_item(r, CARD, "0", 5000e9); /* NCCL's LOC_BW, practically unlimited */
     const uint32_t made = r->open[r->depth - 1];
     card->kind = CARD;
     for (uint32_t i = 0; i < made; i++) {
@@ -391,7 +391,7 @@ static void XMLCALL start_element(void *context, const char *name, const char **
         fail_at(r, line_of(r), "must not be nested deeper than %d elements", DEPTH - 1);
         return;
     }
-    uint32_t opened = NONE; /* what is in an element that is skipped is skipped or refused, too */
+    uint32_t opened = NONE; /* the contents of an ignored element are ignored or rejected too */
     bool known = false;
     for (size_t i = 0; i < sizeof(elements) / sizeof(elements[0]); i++) {
         if (strcmp(name, elements[i].name) != 0)
@@ -415,11 +415,11 @@ static void XMLCALL end_element(void *context, const char *name)
 
 /* ---- the net ---- */
 
-/* GPUs by `dev`, those without one behind, in the order of the file. */
+/* Orders GPUs by `dev`; GPUs without it follow in file order. */
 static int compare_gpus(const void *left, const void *right)
 {
     const item *const *a = left, *const *b = right;
-    const uint32_t x = (uint32_t)(*a)->dev, y = (uint32_t)(*b)->dev; /* -1 is last */
+    const uint32_t x = (uint32_t)(*a)->dev, y = (uint32_t)(*b)->dev; /* -1 comes last */
     if (x != y)
         return x < y ? -1 : 1;
     return *a < *b ? -1 : *a > *b;
@@ -494,8 +494,8 @@ static uint32_t end_of_tie(const reader *r, const tie *of)
     return is_gpu_class(of->target_class) ? NONE : HUB;
 }
 
-/* NCCL writes an element for every NVSwitch that a GPU is linked to. Elements that lead to the same
- * place are one link with the sum of their bandwidths, as for NCCL. */
+/* Merges links. NCCL writes an element per NVSwitch that a GPU is linked to; as in NCCL, elements
+ * that lead to the same place are one link with the sum of their bandwidths. */
 static void merge_ties(reader *r)
 {
     uint32_t n = 0;
@@ -565,15 +565,6 @@ static void draw(reader *r, double nvswitch, cs_fabric *net)
         fail_at(r, 1, "must have a GPU: a pci of class 0x03 or 0x12, or with a gpu");
 }
 
-static void parse(reader *r, const char *text, size_t length)
-{
-    const enum XML_Status parsed = XML_Parse(r->parser, text, (int)length, XML_TRUE);
-    if (parsed != XML_STATUS_OK && r->status == CS_OK)
-        fail_at(r, line_of(r), "%s", XML_ErrorString(XML_GetErrorCode(r->parser)));
-    if (r->status == CS_OK && !r->has_system)
-        fail_at(r, 1, "must be NCCL's topology, with a system around all");
-}
-
 cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length, double nvswitch,
                               cs_fabric **net, cs_fabric_nccl *found, cs_error *error)
 {
@@ -585,7 +576,11 @@ cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length,
     } else {
         XML_SetUserData(r.parser, &r);
         XML_SetElementHandler(r.parser, start_element, end_element);
-        parse(&r, text, length);
+        const enum XML_Status parsed = XML_Parse(r.parser, text, (int)length, XML_TRUE);
+        if (parsed != XML_STATUS_OK && r.status == CS_OK)
+            fail_at(&r, line_of(&r), "%s", XML_ErrorString(XML_GetErrorCode(r.parser)));
+        if (r.status == CS_OK && !r.has_system)
+            fail_at(&r, 1, "must be NCCL's topology, with a system around all");
         merge_ties(&r);
         if (r.status == CS_OK)
             draw(&r, nvswitch, made);

@@ -14,10 +14,9 @@ const cs_field cs_noise_spread_fields[] = {
     {"distribution", CS_FIELD_CHOICE, offsetof(cs_spread, kind), .fallback = "uniform",
      .choices = kind_names,
      .doc = "uniform: from 0 to twice the mean; a share of bandwidth can be constant, uniform or "
-            "beta, a slowdown anything but beta"},
+            "beta; a slowdown cannot be beta"},
     {"mean", CS_FIELD_NUMBER, offsetof(cs_spread, mean),
-     .doc = "mean of the share of bandwidth that is lost, or of x where something takes 1 + x "
-            "times as long"},
+     .doc = "mean of the lost share of bandwidth, or of x if something takes 1 + x times as long"},
     {"deviation", CS_FIELD_NUMBER, offsetof(cs_spread, deviation), .fallback = "0",
      .doc = "standard deviation, from a millionth to a million times the mean; required for "
             "lognormal and beta, and allowed only there"},
@@ -30,11 +29,11 @@ static bool wants_deviation(const cs_spread *spread)
     return spread->kind == CS_SPREAD_LOGNORMAL || spread->kind == CS_SPREAD_BETA;
 }
 
-/* Deviation over mean, or the other way round, and how far a beta distribution stays away from its
- * edge: beyond that parameters leave the range of doubles. */
+/* Limits of deviation / mean and of its inverse, and of the distance of a beta distribution from
+ * its edge; beyond them parameters leave the range of doubles. */
 static const double narrowest = 1e-6;
 
-/* The largest mean of a share, and then the largest deviation. */
+/* Largest mean of a share; below, its largest deviation. */
 static double most_mean(const cs_spread *spread)
 {
     return spread->kind == CS_SPREAD_UNIFORM ? 0.5 : CS_NOISE_MOST_SHARE;
@@ -201,7 +200,7 @@ cs_status cs_noise_pairs(const cs_noise *noise, const cs_platform *platform, uin
         }
         made[i].source = (uint32_t)gsl_rng_uniform_int(stream, n);
         made[i].target = (uint32_t)gsl_rng_uniform_int(stream, n - 1);
-        made[i].target += made[i].target >= made[i].source; /* any device but the source */
+        made[i].target += made[i].target >= made[i].source; /* any device except the source */
     }
     const bool done = stream && made;
     gsl_rng_free(stream);

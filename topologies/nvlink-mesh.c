@@ -1,5 +1,5 @@
-/* Up to 16 GPUs of which every pair has its own NVLinks, above a PCIe tree: nodes with 4 V100 (two
- * links for each pair) or 4 A100 (four links for each pair). */
+/* Up to 16 GPUs with separate NVLinks between each pair, above a PCIe tree: nodes with 4 V100 (two
+ * links per pair) or 4 A100 (four links per pair). */
 #include "topologies/nvlink.h"
 
 #include <inttypes.h>
@@ -15,10 +15,7 @@ static const cs_field fields[] = {{"links", CS_FIELD_COUNT, offsetof(mesh_params
                                   CS_NVLINK_FIELDS,
                                   {0}};
 
-enum {
-    MESH_GPUS = 16,
-    LINK_RATE = 25
-}; /* GPUs of a node at most; GB/s one way, of NVLink 2, 3 and 4 */
+enum { MESH_GPUS = 16, LINK_RATE = 25 }; /* most GPUs per node; GB/s one way of NVLink 2, 3 and 4 */
 
 static cs_status check(uint32_t n_devices, cs_error *error)
 {
@@ -50,7 +47,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_nvlink_mesh = {
     .name = "nvlink_mesh",
-    .summary = "every pair of GPUs has NVLinks of its own, above a PCIe tree",
+    .summary = "every pair of GPUs has its own NVLinks, above a PCIe tree",
     .source = "NVIDIA Tesla V100 GPU architecture, WP-08608-001, 2017, NVLink configurations",
     .fields = fields,
     .params_size = sizeof(mesh_params),

@@ -1,10 +1,9 @@
 /* GPUs around one non-blocking switch, as in a DGX-2 or HGX: device d has an up link to the switch
- * (link 2d) and a down link from it (link 2d + 1). Every pair has the full bandwidth of both
- * directions; messages meet only where they leave the same device or arrive at the same one.
+ * (link 2d) and a down link from it (link 2d + 1). Every pair has the full bandwidth in both
+ * directions; messages compete only if they leave the same device or arrive at the same one.
  *
- * What measurements give is the latency of the whole way from device to device. It stands on the
- * up link, and the down link has none: how it is split between them changes nothing, for every
- * route has exactly one of each.
+ * Measurements give the latency of the whole route from device to device. It is assigned to the up
+ * link; the split does not matter, because every route has exactly one up and one down link.
  */
 #include "topologies/topology.h"
 

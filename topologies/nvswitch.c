@@ -1,7 +1,7 @@
 /* Nodes whose GPUs are joined by NVSwitches, above a PCIe tree. Each GPU has one link (DGX-2), two
- * (DGX A100) or several to every switch, and spreads what it sends over all of them, so that the
- * switches of a board work as one crossbar with all of a GPU's links together. A DGX-2 has two
- * boards, whose switches are joined by NVLinks.
+ * (DGX A100) or more to every switch and spreads its messages over all of them, so the switches of
+ * a board act as one crossbar with the total bandwidth of a GPU's links. A DGX-2 has two boards,
+ * whose switches are joined by NVLinks.
  */
 #include "topologies/nvlink.h"
 
@@ -15,7 +15,7 @@ typedef struct nvswitch_params {
     uint32_t gpus, links, boards, trunk_links;
 } nvswitch_params;
 
-#define OF_MODEL(value) "; 0: as in the model, or " value
+#define OF_MODEL(value) "; 0: the model's, or " value
 
 static const cs_field fields[] = {
     {"model", CS_FIELD_TEXT, offsetof(nvswitch_params, model), .fallback = "",
@@ -35,7 +35,7 @@ static const cs_field fields[] = {
 static const cs_field topology_field[] = {{"topology", CS_FIELD_TEXT, 0, .doc = "of the node"},
                                           {0}};
 
-/* Takes over values for keys that are 0. */
+/* Fills in values for keys that are 0. */
 static void take_over(nvswitch_params *of, const nvswitch_params *from)
 {
     of->gpus = of->gpus > 0 ? of->gpus : from->gpus;
@@ -93,22 +93,6 @@ static cs_status read(void *params, const cs_json_place *place, cs_arena *arena,
     return cs_nvlink_read(params, place, arena, error);
 }
 
-/* The latency of the whole way stands on the links up, of which every route has one. */
-static void draw_switches(const nvswitch_params *of, const uint32_t *gpus, cs_fabric *net)
-{
-    const double rate = of->nvlink.link_bandwidth;
-    uint32_t switches[2] = {CS_FABRIC_NONE, CS_FABRIC_NONE};
-    for (uint32_t b = 0; b < of->boards; b++)
-        switches[b] = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "nvswitch%" PRIu32, b);
-    for (uint32_t i = 0; i < of->gpus; i++) {
-        const uint32_t board = switches[i / (of->gpus / of->boards)];
-        cs_fabric_link(net, gpus[i], board, of->links * rate, of->nvlink.latency, true);
-        cs_fabric_link(net, board, gpus[i], of->links * rate, 0, true);
-    }
-    if (of->boards > 1)
-        cs_fabric_links(net, switches[0], switches[1], of->trunk_links * rate, 0, true);
-}
-
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
@@ -117,7 +101,18 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     cs_fabric *net = cs_fabric_create("nvswitch");
     cs_status status = cs_nvlink_draw(&of->nvlink, "nvswitch", of->gpus, net, gpus, error);
     if (status == CS_OK) {
-        draw_switches(of, gpus, net);
+        /* The latency of a route is assigned to the link up; every route has exactly one. */
+        const double rate = of->nvlink.link_bandwidth;
+        uint32_t switches[2] = {CS_FABRIC_NONE, CS_FABRIC_NONE};
+        for (uint32_t b = 0; b < of->boards; b++)
+            switches[b] = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "nvswitch%" PRIu32, b);
+        for (uint32_t i = 0; i < of->gpus; i++) {
+            const uint32_t board = switches[i / (of->gpus / of->boards)];
+            cs_fabric_link(net, gpus[i], board, of->links * rate, of->nvlink.latency, true);
+            cs_fabric_link(net, board, gpus[i], of->links * rate, 0, true);
+        }
+        if (of->boards > 1)
+            cs_fabric_links(net, switches[0], switches[1], of->trunk_links * rate, 0, true);
         status = cs_fabric_finish(net, n_devices, 0, platform, error);
     }
     cs_fabric_destroy(net);

@@ -4,11 +4,10 @@
 
 #include <inttypes.h>
 
-enum { MOST_GPUS = 1024, MOST_SOCKETS = 64, MOST_SWITCHES = 64 /* of a socket */ };
+enum { MOST_GPUS = 1024, MOST_SOCKETS = 64, MOST_SWITCHES = 64 /* per socket */ };
 
-/* The bandwidths of PCIe 3 x16 and between sockets are those that NCCL assumes: 12 GB/s, three
- * quarters of the 16 GB/s of the bare lanes, and 10 GB/s (PCI_BW, SKL_QPI_BW in its
- * src/graph/topo.h). */
+/* Like NCCL (PCI_BW, SKL_QPI_BW in its src/graph/topo.h), assume 12 GB/s for PCIe 3 x16, three
+ * quarters of the raw 16 GB/s, and 10 GB/s between sockets. */
 const cs_field cs_pcie_tree_fields[] = {
     {"sockets", CS_FIELD_COUNT, offsetof(cs_pcie_tree, sockets), .fallback = "2", .min = 1,
      .max = MOST_SOCKETS, .doc = "CPU sockets, each with a host bridge"},
@@ -23,20 +22,20 @@ const cs_field cs_pcie_tree_fields[] = {
      .above_min = true, .doc = "bandwidth of a GPU's link, one way (default: PCIe 3 x16)"},
     {"uplink_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_pcie_tree, uplink_bandwidth),
      .fallback = "0",
-     .doc = "bandwidth of a switch's link to the host bridge, one way; 0: as bandwidth"},
+     .doc = "bandwidth of a switch's link to the host bridge, one way; 0: same as bandwidth"},
     {"host_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_pcie_tree, host_bandwidth), .fallback = "0",
-     .doc = "bandwidth of a host bridge, all messages and both directions together; 0: no limit"},
+     .doc = "bandwidth of a host bridge, total of all messages in both directions; 0: no limit"},
     {"socket_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_pcie_tree, socket_bandwidth),
      .fallback = "10 GB/s", .above_min = true, .doc = "bandwidth between two sockets, one way"},
     {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_pcie_tree, nic_bandwidth), .fallback = "0",
-     .doc = "bandwidth of a network adapter's PCIe link, one way; 0: as bandwidth"},
+     .doc = "bandwidth of a network adapter's PCIe link, one way; 0: same as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(cs_pcie_tree, latency), .fallback = "0 s", .usual_max = 0.1,
      .doc = "latency of each PCIe link; a message pays it on every link of its route"},
     {"socket_latency", CS_FIELD_TIME, offsetof(cs_pcie_tree, socket_latency), .fallback = "0 s",
      .usual_max = 0.1, .doc = "latency of the link between sockets"},
     {0}};
 
-/* The defaults above. */
+/* the defaults above */
 static const double pcie_3_rate = 12e9, socket_rate = 10e9;
 
 static bool differs(double rate, double usual)
@@ -75,12 +74,13 @@ static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_ar
     return CS_OK;
 }
 
-/* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number.
- */
-static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t *hubs)
+cs_status cs_pcie_tree_draw(const cs_pcie_tree *tree, const char *topology, const uint32_t *gpus,
+                            uint32_t n_gpus, cs_fabric *net, cs_error *error)
 {
+    uint32_t hubs[MOST_SOCKETS * MOST_SWITCHES];
+    /* Sockets and switches; GPUs and NICs are attached to `hubs`. */
     const double uplink = tree->uplink_bandwidth > 0 ? tree->uplink_bandwidth : tree->bandwidth;
-    uint32_t sockets[MOST_SOCKETS], n = 0;
+    uint32_t sockets[MOST_SOCKETS], n_hubs = 0;
     for (uint32_t s = 0; s < tree->sockets; s++) {
         sockets[s] = cs_fabric_vertex(net, CS_VERTEX_CPU, "socket%" PRIu32, s);
         if (tree->host_bandwidth > 0)
@@ -89,20 +89,12 @@ static uint32_t draw_bridges(const cs_pcie_tree *tree, cs_fabric *net, uint32_t 
             cs_fabric_links(net, sockets[other], sockets[s], tree->socket_bandwidth,
                             tree->socket_latency, false);
         for (uint32_t i = 0; i < tree->switches; i++) {
-            hubs[n] = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "plx%" PRIu32, n);
-            cs_fabric_links(net, hubs[n++], sockets[s], uplink, tree->latency, false);
+            hubs[n_hubs] = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "plx%" PRIu32, n_hubs);
+            cs_fabric_links(net, hubs[n_hubs++], sockets[s], uplink, tree->latency, false);
         }
         if (tree->switches == 0)
-            hubs[n++] = sockets[s];
+            hubs[n_hubs++] = sockets[s];
     }
-    return n;
-}
-
-cs_status cs_pcie_tree_draw(const cs_pcie_tree *tree, const char *topology, const uint32_t *gpus,
-                            uint32_t n_gpus, cs_fabric *net, cs_error *error)
-{
-    uint32_t hubs[MOST_SOCKETS * MOST_SWITCHES];
-    const uint32_t n_hubs = draw_bridges(tree, net, hubs);
     const uint32_t each =
         tree->gpus_per_switch > 0 ? tree->gpus_per_switch : (n_gpus + n_hubs - 1) / n_hubs;
     if (n_gpus > (uint64_t)each * n_hubs)

@@ -1,21 +1,20 @@
-/* GPUs under one PCIe host bridge: device d has an up link (link 2d) and a down link (link 2d + 1),
- * and what goes from one device to another crosses the bridge between them (link 2n), which all
- * messages share, whatever their direction.
+/* GPUs below one PCIe host bridge: device d has an up link (link 2d) and a down link (link 2d + 1).
+ * A message between devices crosses the bridge (link 2n), which all messages share, in both
+ * directions.
  *
- * The bridge is what makes PCIe differ from a switch: two pairs of devices that talk at the same
- * time get half of it each. Unless said otherwise it has the bandwidth of one device's link. That
- * is the cautious end: where GPUs sit in pairs below PCIe switches, one x16 link carries to the
- * bridge what both of them send. Where measurements with several pairs at once show more, say so
- * with `host_bandwidth`.
+ * The bridge makes PCIe differ from a switch: two pairs of devices that communicate at the same
+ * time get half of it each. By default it has the bandwidth of one device's link. That is
+ * conservative: if GPUs sit in pairs below PCIe switches, one x16 link to the bridge carries the
+ * messages of both. If measurements with several pairs show more, set `host_bandwidth`.
  *
- * The latency is that of the whole way from device to device and stands on the up link, of which
- * every route has exactly one.
+ * The latency is for the whole route from device to device. It is assigned to the up link: every
+ * route has exactly one.
  */
 #include "topologies/topology.h"
 
 typedef struct pcie_params {
     double bandwidth;
-    double host_bandwidth; /* 0: as bandwidth */
+    double host_bandwidth; /* 0: same as bandwidth */
     cs_time latency;
 } pcie_params;
 
@@ -23,8 +22,8 @@ static const cs_field fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(pcie_params, bandwidth), .above_min = true,
      .doc = "bandwidth of a device's link, one way"},
     {"host_bandwidth", CS_FIELD_BANDWIDTH, offsetof(pcie_params, host_bandwidth), .fallback = "0",
-     .doc =
-         "bandwidth of the host bridge, shared by all messages between devices; 0: as bandwidth"},
+     .doc = "bandwidth of the host bridge, shared by all messages between devices; 0: same as "
+            "bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(pcie_params, latency), .fallback = "0 s", .usual_max = 0.1,
      .doc = "latency from device to device, through the host bridge"},
     {0}};

@@ -9,25 +9,25 @@
 #include <string.h>
 
 enum {
-    SHOWN_NODES = 2, /* of a cluster */
-    MERGED = 17,     /* from so many devices on, alike ones are one box */
-    ROUTED = 1024,   /* devices whose routes are looked at */
-    COLOURS = 8,     /* of bandwidths; more begin again */
-    LEGEND_MAX = 16, /* sorts of lines that the legend explains */
+    SHOWN_NODES = 2, /* nodes of a cluster */
+    MERGED = 17,     /* devices from this number on share a box with similar ones */
+    ROUTED = 1024,   /* devices whose routes are followed */
+    COLOURS = 8,     /* colours for bandwidths; further bandwidths reuse them */
+    LEGEND_MAX = 16, /* kinds of lines in the legend */
     THICKEST = 5,    /* points */
-    THIN = 2,        /* the same where lines cross each other */
+    THIN = 2,        /* points, if lines cross */
 };
 
 #define NONE UINT32_MAX
 
-/* A link as one of its ends sees it. */
+/* A link as seen from one of its ends. */
 typedef struct end {
-    uint32_t other; /* vertex; NONE: the link limits what its vertex can pass on */
+    uint32_t other; /* vertex; NONE: the link limits what its own vertex can forward */
     bool out, peer;
     double bandwidth;
 } end;
 
-/* All equal links from one box to another; `both`: and as many back. */
+/* Equal links from one box to another; `both`: and as many in the opposite direction */
 typedef struct edge {
     uint32_t from, to, n;
     double bandwidth;
@@ -37,32 +37,25 @@ typedef struct edge {
 typedef struct picture {
     const cs_platform *platform;
     cs_arena arena;
-    uint32_t *node;  /* of each vertex; NONE: none */
-    bool *shown;     /* vertices */
-    bool *used;      /* vertices on a route between devices that are shown */
-    uint32_t *first; /* ends of vertex v: first[v] .. first[v + 1] - 1 */
+    uint32_t *node;  /* per vertex; NONE: no node */
+    bool *shown;     /* per vertex */
+    bool *used;      /* per vertex: on a route between shown devices */
+    uint32_t *first; /* ends of vertex v: ends[first[v]] .. ends[first[v + 1] - 1] */
     end *ends;
-    uint32_t *order; /* vertices, alike ones next to each other */
-    uint32_t *box;   /* of each vertex: the first vertex of those that are alike */
-    uint32_t *last;  /* of each box: its last vertex */
-    uint32_t *size;  /* of each box */
-    int *layer;      /* of each box; devices 0 */
+    uint32_t *order; /* vertices; similar ones are adjacent */
+    uint32_t *box;   /* per vertex: first vertex of its box */
+    uint32_t *last;  /* per box: its last vertex */
+    uint32_t *size;  /* per box: number of vertices */
+    int *layer;      /* per box; devices: 0 */
     edge *edges;
     uint32_t n_edges;
-    uint32_t n_devices; /* shown */
+    uint32_t n_devices; /* number of shown devices */
     uint32_t n_nodes;
-    double most; /* bytes/s of a line */
+    double most; /* bytes/s of the widest line */
     bool layered;
 } picture;
 
-/* ---- what is shown ---- */
-
-static uint32_t node_of(const char *name)
-{
-    unsigned node;
-    int length = 0;
-    return sscanf(name, "node%u/%n", &node, &length) == 1 && length > 0 ? node : NONE;
-}
+/* ---- visible parts ---- */
 
 static const char *short_name(const picture *p, uint32_t v)
 {
@@ -73,17 +66,6 @@ static const char *short_name(const picture *p, uint32_t v)
 static bool is_device(const picture *p, uint32_t v)
 {
     return p->platform->vertices[v].kind == CS_VERTEX_GPU;
-}
-
-static void choose_nodes(picture *p)
-{
-    for (uint32_t v = 0; v < p->platform->n_vertices; v++) {
-        p->node[v] = node_of(p->platform->vertices[v].name);
-        if (p->node[v] != NONE && p->node[v] >= p->n_nodes)
-            p->n_nodes = p->node[v] + 1;
-        p->shown[v] = p->node[v] == NONE || p->node[v] < SHOWN_NODES;
-        p->n_devices += p->shown[v] && is_device(p, v);
-    }
 }
 
 static cs_status mark_routes(picture *p, cs_error *error)
@@ -103,7 +85,7 @@ static cs_status mark_routes(picture *p, cs_error *error)
     return CS_OK;
 }
 
-/* ---- what is alike ---- */
+/* ---- similar vertices ---- */
 
 static int compare_ends(const void *left, const void *right)
 {
@@ -124,7 +106,8 @@ static void add_end(picture *p, uint32_t *next, uint32_t v, uint32_t other, bool
         p->ends[next[v]++] = (end){v == other ? NONE : other, out, link->peer, link->bandwidth};
 }
 
-/* The ends of all vertices, sorted; of what is not shown, none. `next` is room for a number each.
+/* Lists the sorted ends of all vertices; hidden vertices have none. `next` has room for a number
+ * per vertex.
  */
 static void list_ends(picture *p, uint32_t *next)
 {
@@ -158,7 +141,7 @@ static bool may_merge(const picture *p, uint32_t v)
     return kind == CS_VERTEX_SWITCH || (kind == CS_VERTEX_GPU && p->n_devices >= MERGED);
 }
 
-/* 0: alike. */
+/* Orders vertices; 0: similar. */
 static int compare_vertices(const picture *p, uint32_t a, uint32_t b)
 {
     const uint32_t n = p->first[a + 1] - p->first[a], m = p->first[b + 1] - p->first[b];
@@ -176,7 +159,8 @@ static int compare_vertices(const picture *p, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* qsort has no context: a merge sort, which also leaves equal ones in the order of their numbers.
+/* Merge sort, because the comparison needs `p`, which qsort cannot pass. Equal vertices keep their
+ * order.
  */
 static void sort_vertices(const picture *p, uint32_t *order, uint32_t n, uint32_t *room)
 {
@@ -210,7 +194,8 @@ static void merge_vertices(picture *p, uint32_t *room)
     }
 }
 
-/* One node by itself, where messages go over NVLinks alone: its PCIe switches are no network. */
+/* Whether the platform is a single node whose messages use only NVLinks: its PCIe switches are not
+ * a network. */
 static bool is_node(const picture *p)
 {
     bool peers = false;
@@ -219,7 +204,8 @@ static bool is_node(const picture *p)
     return p->n_nodes == 0 && peers;
 }
 
-/* Parts of a network that nothing shown sends over; then what is left may be alike that was not. */
+/* Hides parts of a network that no shown device uses. The rest is merged again, because it may have
+ * become similar. */
 static void leave_out_unused(picture *p, uint32_t *room)
 {
     const uint32_t n = p->platform->n_vertices;
@@ -247,8 +233,8 @@ static int compare_edges(const void *left, const void *right)
     return 0;
 }
 
-/* Links between the same boxes become one line, which says how many leave each vertex that it
- * stands for at its lower end. */
+/* Merges links between the same boxes into lines; n counts the links per vertex of the lower
+ * box. */
 static void count_edges(picture *p)
 {
     const cs_platform *of = p->platform;
@@ -284,7 +270,8 @@ static void join_ways_back(picture *p)
 
 /* ---- layers ---- */
 
-/* Distance from the devices; switches of peer links alone (NVSwitch) are below them. */
+/* Computes distances from the devices; switches with only peer links (NVSwitch) are below the
+ * devices. */
 static void find_layers(picture *p)
 {
     const uint32_t n = p->platform->n_vertices;
@@ -319,7 +306,7 @@ static void find_layers(picture *p)
 
 /* ---- writing ---- */
 
-/* In a label of HTML or in the quotes of Graphviz. */
+/* Writes text for a label in HTML, or within Graphviz' quotes. */
 static void put_text(const char *text, bool html, FILE *out)
 {
     for (; *text; text++) {
@@ -358,26 +345,7 @@ static bool is_box(const picture *p, uint32_t v)
     return p->shown[v] && p->box[v] == v;
 }
 
-/* The nodes of a cluster in frames, then the rest. */
-static void put_boxes(const picture *p, FILE *out)
-{
-    const uint32_t n = p->platform->n_vertices;
-    for (uint32_t node = 0; node < p->n_nodes && node < SHOWN_NODES; node++) {
-        fprintf(out,
-                "  subgraph cluster%" PRIu32 " {\n    label=\"node%" PRIu32
-                "\"; labeljust=l; color=gray60; style=rounded;\n",
-                node, node);
-        for (uint32_t v = 0; v < n; v++)
-            if (is_box(p, v) && p->node[v] == node)
-                put_box(p, v, "    ", out);
-        fputs("  }\n", out);
-    }
-    for (uint32_t v = 0; v < n; v++)
-        if (is_box(p, v) && p->node[v] == NONE)
-            put_box(p, v, "  ", out);
-}
-
-/* One row each; devices in the order of their numbers. */
+/* Puts each layer in a row; devices are in the order of their numbers. */
 static void put_layers(const picture *p, FILE *out)
 {
     const uint32_t n = p->platform->n_vertices;
@@ -406,7 +374,7 @@ static double width_of(const picture *p, const edge *e)
     return isfinite(all) && p->most > 0 ? fmax(0.8, thickest * sqrt(all / p->most)) : thickest;
 }
 
-/* In inches, where Graphviz chooses places by distances: hosts close to their routers, groups
+/* Length in inches, if Graphviz places boxes by distance: hosts close to their routers, groups
  * ("group2/router0") apart. */
 static double length_of(const picture *p, const edge *e)
 {
@@ -417,7 +385,7 @@ static double length_of(const picture *p, const edge *e)
     return !slash || strncmp(a, b, (size_t)(slash - a) + 1) == 0 ? 1.1 : 2.5;
 }
 
-/* Colours tell bandwidths apart. */
+/* Kinds of lines; colours distinguish bandwidths. */
 typedef struct sorts {
     edge kinds[LEGEND_MAX];
     uint32_t n;
@@ -449,42 +417,6 @@ static void note_sort(sorts *s, const edge *e)
         s->kinds[s->n++] = *e;
 }
 
-/* Downwards, so that Graphviz puts the upper layer above. */
-static void put_edges(const picture *p, sorts *s, FILE *out)
-{
-    for (uint32_t i = 0; i < p->n_edges; i++) {
-        const edge *e = &p->edges[i];
-        if (e->drawn_back)
-            continue;
-        const bool turned = p->layer[e->from] < p->layer[e->to];
-        fprintf(out, "  v%" PRIu32 " -> v%" PRIu32 " [color=\"#%06" PRIX32 "\" penwidth=%.1f%s",
-                turned ? e->to : e->from, turned ? e->from : e->to, colour_of(s, e->bandwidth),
-                width_of(p, e),
-                e->both  ? " dir=none"
-                : turned ? " dir=back"
-                         : "");
-        if (!p->layered)
-            fprintf(out, " len=%.1f", length_of(p, e));
-        fputs("];\n", out);
-        note_sort(s, e);
-    }
-}
-
-static void put_left_out(const picture *p, FILE *out)
-{
-    uint32_t n = 0;
-    for (uint32_t v = 0; v < p->platform->n_vertices; v++)
-        n += !p->shown[v] && p->node[v] == NONE;
-    if (p->n_nodes > SHOWN_NODES)
-        fprintf(out, "%" PRIu32 " more nodes are like these<br align=\"left\"/>",
-                p->n_nodes - SHOWN_NODES);
-    if (n > 0)
-        fprintf(out,
-                "not drawn: %" PRIu32 " switches that no route between these devices takes"
-                "<br align=\"left\"/>",
-                n);
-}
-
 static void put_legend(const picture *p, sorts *s, FILE *out)
 {
     fputs("  label=<<b>", out);
@@ -500,7 +432,17 @@ static void put_legend(const picture *p, sorts *s, FILE *out)
                 cs_units_text(e->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s, e->both ? " each way" : "",
                 e->peer ? ", peer" : "");
     }
-    put_left_out(p, out);
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < p->platform->n_vertices; v++)
+        n += !p->shown[v] && p->node[v] == NONE;
+    if (p->n_nodes > SHOWN_NODES)
+        fprintf(out, "%" PRIu32 " more nodes like these<br align=\"left\"/>",
+                p->n_nodes - SHOWN_NODES);
+    if (n > 0)
+        fprintf(out,
+                "not drawn: %" PRIu32 " switches that no route between these devices uses"
+                "<br align=\"left\"/>",
+                n);
     fputs(">;\n", out);
 }
 
@@ -516,10 +458,40 @@ static void put_picture(const picture *p, FILE *out)
     fputs("  node [fontname=Helvetica fontsize=10 shape=box width=0.3 height=0.25 "
           "margin=\"0.05,0.03\"];\n  edge [arrowsize=0.5];\n",
           out);
-    put_boxes(p, out);
+    /* First the nodes of a cluster, in frames, then the rest. */
+    const uint32_t n = p->platform->n_vertices;
+    for (uint32_t node = 0; node < p->n_nodes && node < SHOWN_NODES; node++) {
+        fprintf(out,
+                "  subgraph cluster%" PRIu32 " {\n    label=\"node%" PRIu32
+                "\"; labeljust=l; color=gray60; style=rounded;\n",
+                node, node);
+        for (uint32_t v = 0; v < n; v++)
+            if (is_box(p, v) && p->node[v] == node)
+                put_box(p, v, "    ", out);
+        fputs("  }\n", out);
+    }
+    for (uint32_t v = 0; v < n; v++)
+        if (is_box(p, v) && p->node[v] == NONE)
+            put_box(p, v, "  ", out);
     if (p->layered)
         put_layers(p, out);
-    put_edges(p, &s, out);
+    /* Lines point downwards, so that Graphviz puts the upper layer above. */
+    for (uint32_t i = 0; i < p->n_edges; i++) {
+        const edge *e = &p->edges[i];
+        if (e->drawn_back)
+            continue;
+        const bool turned = p->layer[e->from] < p->layer[e->to];
+        fprintf(out, "  v%" PRIu32 " -> v%" PRIu32 " [color=\"#%06" PRIX32 "\" penwidth=%.1f%s",
+                turned ? e->to : e->from, turned ? e->from : e->to, colour_of(&s, e->bandwidth),
+                width_of(p, e),
+                e->both  ? " dir=none"
+                : turned ? " dir=back"
+                         : "");
+        if (!p->layered)
+            fprintf(out, " len=%.1f", length_of(p, e));
+        fputs("];\n", out);
+        note_sort(&s, e);
+    }
     put_legend(p, &s, out);
     fputs("}\n", out);
 }
@@ -550,7 +522,18 @@ cs_status cs_platform_dot(const cs_platform *platform, FILE *out, cs_error *erro
     cs_arena_init(&p.arena);
     cs_status status = make_room(&p, &room) ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK) {
-        choose_nodes(&p);
+        for (uint32_t v = 0; v < p.platform->n_vertices; v++) {
+            unsigned node;
+            int length = 0;
+            p.node[v] =
+                sscanf(p.platform->vertices[v].name, "node%u/%n", &node, &length) == 1 && length > 0
+                    ? node
+                    : NONE;
+            if (p.node[v] != NONE && p.node[v] >= p.n_nodes)
+                p.n_nodes = p.node[v] + 1;
+            p.shown[v] = p.node[v] == NONE || p.node[v] < SHOWN_NODES;
+            p.n_devices += p.shown[v] && is_device(&p, v);
+        }
         status = mark_routes(&p, error);
     }
     if (status == CS_OK) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So that topologies may count a few links per device in 32 bits without a check of their own. */
+/* Topologies may count a few links per device in 32 bits without their own check. */
 enum { MOST_DEVICES = 1 << 24 };
 #define MOST_LINKS (UINT32_C(1) << 30)
 
@@ -35,7 +35,7 @@ const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TE
     return text;
 }
 
-/* "gpu7", without a format: there may be many. */
+/* Writes "gpu7" without printf, because there may be many. */
 static const char *name_gpu(cs_arena *arena, uint32_t number)
 {
     enum { DIGITS = 10 };
@@ -124,7 +124,7 @@ cs_status cs_platform_vertex(cs_platform *platform, uint32_t vertex, cs_vertex_k
     return CS_OK;
 }
 
-/* "A to B"; what a vertex can pass on is called "through A". Of several links, " #1" and so on. */
+/* "A to B", or "through A" for a vertex's link to itself; parallel links get " #1" and so on. */
 static char *link_name(cs_platform *platform, uint32_t from, uint32_t to, uint32_t number)
 {
     char end[16] = "";
@@ -152,7 +152,7 @@ cs_status cs_platform_link(cs_platform *platform, uint32_t link, uint32_t from, 
     const char *name = link_name(platform, from, to, 0);
     if (!name)
         return cs_error_no_memory(error);
-    if (!(bandwidth > 0)) /* this way round it refuses NaN as well */
+    if (!(bandwidth > 0)) /* also refuses NaN */
         return cs_error_add(error, CS_INVALID,
                             "topology %s: link \"%s\": bandwidth must be > 0 bytes/s (got %g)",
                             platform->topology, name, bandwidth);
@@ -165,22 +165,7 @@ cs_status cs_platform_link(cs_platform *platform, uint32_t link, uint32_t from, 
     return CS_OK;
 }
 
-/* The links from vertex v are order[first[v]] to order[first[v + 1] - 1]. `next` is room for a
- * number per vertex. */
-static void order_by_source(const cs_platform *platform, uint32_t *first, uint32_t *order,
-                            uint32_t *next)
-{
-    for (uint32_t i = 0; i < platform->n_links; i++)
-        first[platform->links[i].from + 1]++;
-    for (uint32_t v = 0; v < platform->n_vertices; v++) {
-        first[v + 1] += first[v];
-        next[v] = first[v];
-    }
-    for (uint32_t i = 0; i < platform->n_links; i++)
-        order[next[platform->links[i].from]++] = i;
-}
-
-/* `count` and `number` are zero for every vertex, and again afterwards. */
+/* `count` and `number` are zero for every vertex, before and after. */
 static bool number_links_of(cs_platform *platform, const uint32_t *links, uint32_t n,
                             uint32_t *count, uint32_t *number)
 {
@@ -207,7 +192,15 @@ cs_status cs_platform_number_links(cs_platform *platform, cs_error *error)
     uint32_t *count = calloc(n + 1, sizeof(*count)), *number = calloc(n + 1, sizeof(*number));
     bool done = first && order && count && number;
     if (done) {
-        order_by_source(platform, first, order, number);
+        /* The links from vertex v are order[first[v]] to order[first[v + 1] - 1]. */
+        for (uint32_t i = 0; i < platform->n_links; i++)
+            first[platform->links[i].from + 1]++;
+        for (uint32_t v = 0; v < platform->n_vertices; v++) {
+            first[v + 1] += first[v];
+            number[v] = first[v];
+        }
+        for (uint32_t i = 0; i < platform->n_links; i++)
+            order[number[platform->links[i].from]++] = i;
         memset(number, 0, n * sizeof(*number));
     }
     for (uint32_t v = 0; v < n && done; v++)

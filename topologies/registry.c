@@ -1,6 +1,6 @@
 #include "topologies/topology.h"
 
-/* In the order in which `sim list` shows them; X(name) stands for the table cs_topology_name. */
+/* In the order of `sim list`; X(name) refers to the table cs_topology_name. */
 #define TOPOLOGY_MAP(X)                                                                            \
     X(ideal)                                                                                       \
     X(ring)                                                                                        \

@@ -1,11 +1,12 @@
-/* A ring: device d has a link to d + 1 ("up") and, from three devices on, one to d - 1 ("down").
+/* A ring: device d has a link to d + 1 ("up") and, with at least three devices, one to d - 1
+ * ("down").
  *
- *     up:    0 -> 1 -> 2 -> 3 -> 0     links 0 .. n - 1, link d leaving device d
- *     down:  0 -> 3 -> 2 -> 1 -> 0     links n .. 2n - 1, link n + d leaving device d
+ *     up:    0 -> 1 -> 2 -> 3 -> 0     links 0 .. n - 1; link d leaves device d
+ *     down:  0 -> 3 -> 2 -> 1 -> 0     links n .. 2n - 1; link n + d leaves device d
  *
- * Messages take the shorter way, up when both are equally long. In a ring of two that is always
- * up, so there are just the two links 0 -> 1 and 1 -> 0: the neighbour on the left is the
- * neighbour on the right, and they are not connected twice. A single device has no link.
+ * Messages take the shorter direction, up if both are equally long. In a ring of two that is always
+ * up, so there are only the links 0 -> 1 and 1 -> 0: both neighbours are the same device, which is
+ * not connected twice. A single device has no links.
  */
 #include "topologies/topology.h"
 
@@ -21,7 +22,7 @@ static const cs_field fields[] = {
      .doc = "latency of each link; a message pays it on every link of its route"},
     {0}};
 
-/* Distances and neighbours are counted modulo n in 64 bits: a + b stays in range. */
+/* 64 bits, so that a sum of two positions does not overflow */
 static uint32_t around(uint64_t position, uint32_t n)
 {
     return (uint32_t)(position % n);

@@ -120,7 +120,8 @@ static double shared_bandwidth(const cs_platform *platform, const cs_route *rout
     return platform->sharing == CS_SHARING_PHI ? bandwidth / platform->phi : bandwidth;
 }
 
-/* Counts the messages on each link, or, once they are counted, finds the slowest message. */
+/* Counts the messages on each link or, given `slowest`, finds the slowest message from the
+ * counts. */
 static cs_status walk_rings(const cs_platform *platform, const cs_rings *rings, uint32_t *links,
                             uint32_t *messages, cs_ring_hop *slowest, cs_error *error)
 {
@@ -154,7 +155,7 @@ static cs_status walk_twice(const cs_platform *platform, const cs_rings *rings, 
     return status;
 }
 
-/* The slowest of all groups, which share no link; *all: each has rings over links. */
+/* Finds the slowest of all groups, which share no link; *all: each group has rings over links. */
 static cs_status walk_groups(const cs_platform *platform, const cs_rings *rings,
                              cs_link_memory *memory, cs_ring_hop *hop, bool *all, cs_error *error)
 {

@@ -1,4 +1,4 @@
-/* realpath belongs to the X/Open part of POSIX */
+/* realpath is in the X/Open part of POSIX */
 #define _XOPEN_SOURCE 700
 
 #include "topologies/topology.h"
@@ -46,7 +46,7 @@ typedef struct machine_params {
 
 static const char *const routings[] = {"dmodk", "ecmp", NULL};
 
-/* A machine whose network states its routing has this key. */
+/* key of machines whose network states its routing */
 static const cs_field machine_fields[] = {
     {"routing", CS_FIELD_CHOICE, offsetof(machine_params, routing), .fallback = "dmodk",
      .choices = routings,
@@ -62,10 +62,11 @@ typedef struct description {
 } description;
 
 static const cs_field description_fields[] = {
-    {"name", CS_FIELD_TEXT, offsetof(description, name), .doc = "as scenarios call it"},
-    {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "", .doc = "for people"},
+    {"name", CS_FIELD_TEXT, offsetof(description, name), .doc = "its name in scenarios"},
+    {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "",
+     .doc = "its name for users"},
     {"summary", CS_FIELD_TEXT, offsetof(description, summary), .fallback = "", .doc = "one line"},
-    {"source", CS_FIELD_TEXT, offsetof(description, source), .fallback = "", .doc = "where from"},
+    {"source", CS_FIELD_TEXT, offsetof(description, source), .fallback = "", .doc = "its source"},
     {"platform", CS_FIELD_JSON, offsetof(description, platform),
      .doc = "a topology with its parameters, as in a scenario"},
     {"sources", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "",
@@ -75,7 +76,8 @@ static const cs_field description_fields[] = {
     {"schema_version", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "", .doc = "1"},
     {0}};
 
-/* A machine is made of topologies only: one that named a machine could name itself. */
+/* Checks that a machine refers only to topologies: a machine that named machines could name
+ * itself. */
 static cs_status check_topologies(const cJSON *object, const cs_json_place *place, cs_error *error)
 {
     const cJSON *each;
@@ -92,7 +94,7 @@ static cs_status check_topologies(const cJSON *object, const cs_json_place *plac
             for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
                 cs_guess_add(&guess, (*topology)->name);
             return cs_json_invalid(&key, error,
-                                   "unknown topology %s (a variant of a machine says "
+                                   "unknown topology %s (a variant of a machine has "
                                    "\"like\": MACHINE)",
                                    cs_guess_text(&guess));
         }
@@ -100,7 +102,7 @@ static cs_status check_topologies(const cJSON *object, const cs_json_place *plac
     return CS_OK;
 }
 
-/* Makes the topology of a machine; `path`: of a user's file, or NULL. */
+/* Creates the topology of a machine. `path`: of a user's file, or NULL. */
 static cs_status make_machine(const cJSON *root, const char *name, const char *path,
                               cs_arena *arena, const cs_topology **kind, cs_error *error)
 {
@@ -173,7 +175,7 @@ cs_status cs_topology_named(const char *name, const cs_json_place *place, cs_are
     return status == CS_OK ? CS_OK : cs_json_pass_on(place, &why, error);
 }
 
-/* Reads the platform of a machine, with the routing of its network replaced. */
+/* Reads the platform of a machine and applies the chosen routing. */
 static cs_status read_machine(const cs_topology *kind, machine_params *of, cs_arena *arena,
                               cs_error *error)
 {

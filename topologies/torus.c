@@ -1,7 +1,7 @@
-/* A grid in 2 or 3 dimensions (or 1) with links around its ends. Device d stands at the coordinates
- * (d % x, d / x % y, d / (x * y)). It has links to both neighbours in each dimension (to one, where
- * the dimension has two places). Messages correct one dimension after the other, the first one
- * first, each by the shorter way, up when both are equally long. */
+/* A grid of 1 to 3 dimensions with links around its ends. Device d has the coordinates (d % x, d /
+ * x % y, d / (x * y)). It has links to both neighbours in each dimension (to one, if the dimension
+ * has two places). Messages travel along one dimension after the other, from the first, each in the
+ * shorter direction, up if both are equally long. */
 #include "topologies/topology.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static const cs_field fields[] = {
 typedef struct layout {
     uint32_t size[DIMENSIONS], stride[DIMENSIONS];
     uint32_t n_dimensions;
-    uint32_t first_link[DIMENSIONS]; /* of a dimension: n up links, then n down links */
+    uint32_t first_link[DIMENSIONS]; /* per dimension: n up links, then n down links */
     uint32_t n_places;
 } layout;
 
@@ -57,24 +57,7 @@ static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t tar
     return n;
 }
 
-static cs_status add_links(const torus_params *torus, const layout *l, cs_platform *platform,
-                           cs_error *error)
-{
-    cs_status status = CS_OK;
-    for (uint32_t d = 0; d < l->n_dimensions; d++) {
-        const uint32_t ways = l->size[d] == 1 ? 0 : l->size[d] == 2 ? 1 : 2;
-        for (uint32_t i = 0; i < ways * l->n_places && status == CS_OK; i++) {
-            const uint32_t place = i % l->n_places, link = l->first_link[d] + i;
-            const uint32_t to = step(l, place, d, i < l->n_places ? 1 : l->size[d] - 1);
-            status = cs_platform_link(platform, link, place, to, torus->bandwidth, torus->latency,
-                                      error);
-            platform->links[link].peer = true;
-        }
-    }
-    return status;
-}
-
-/* Places beyond the devices only pass messages on. */
+/* Places without a device only forward messages. */
 static cs_status name_empty_places(const layout *l, cs_platform *platform, cs_error *error)
 {
     for (uint32_t i = platform->n_devices; i < l->n_places; i++)
@@ -121,7 +104,18 @@ static cs_status fill(const torus_params *torus, const layout *measured, cs_plat
     made->layout = l;
     made->route = route;
     CS_TRY(name_empty_places(l, made, error));
-    return add_links(torus, l, made, error);
+    cs_status status = CS_OK;
+    for (uint32_t d = 0; d < l->n_dimensions; d++) {
+        const uint32_t ways = l->size[d] == 1 ? 0 : l->size[d] == 2 ? 1 : 2;
+        for (uint32_t i = 0; i < ways * l->n_places && status == CS_OK; i++) {
+            const uint32_t place = i % l->n_places, link = l->first_link[d] + i;
+            const uint32_t to = step(l, place, d, i < l->n_places ? 1 : l->size[d] - 1);
+            status =
+                cs_platform_link(made, link, place, to, torus->bandwidth, torus->latency, error);
+            made->links[link].peer = true;
+        }
+    }
+    return status;
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,

@@ -20,7 +20,7 @@ typedef cs_status mode_together(const cs_backend *backend, const cs_request *req
 static const struct mode {
     const char *name;
     mode_alone *alone;
-    mode_together *together; /* by several processes */
+    mode_together *together; /* run by several processes together */
 } modes[] = {
     {"compute", cs_bench_compute, NULL},
 #ifdef CS_WITH_MPI
@@ -31,7 +31,8 @@ static const struct mode {
 
 /* ---- a mode ---- */
 
-/* Signals are caught from the start, by every process: the one that measures looks for them. */
+/* Shows progress. Every process catches signals from the start; the measuring one checks for
+ * them. */
 static cs_progress watch(cs_terminal *terminal, const cs_request *request)
 {
     *terminal = (cs_terminal){.shows = request->progress};
@@ -62,7 +63,8 @@ static cs_status run_alone(const struct mode *mode, const cs_backend *backend, c
 #ifdef CS_WITH_MPI
 enum { REQUEST_BYTES = 1 << 20 };
 
-/* The file is on the first process's host only. */
+/* Sends the text of the request to all processes, because the file is only on the host of rank
+ * 0. */
 static cs_status hand_out(const cs_wire *wire, const char *path, char **text, size_t *length,
                           cs_error *error)
 {
@@ -75,21 +77,11 @@ static cs_status hand_out(const cs_wire *wire, const char *path, char **text, si
     if (status != CS_OK || told != CS_OK)
         return status == CS_OK ? told : status;
     if (bytes < 0)
-        return cs_error_add(error, CS_INVALID, "the first process could not read the request");
+        return cs_error_add(error, CS_INVALID, "rank 0 could not read the request");
     if (wire->rank > 0)
         *text = malloc((size_t)bytes + 1);
     *length = (size_t)bytes;
     return *text ? cs_wire_tell(wire, *text, bytes, error) : cs_error_no_memory(error);
-}
-
-static void leave(cs_wire *wire, cs_status status, cs_error *error)
-{
-    bool alike = status == CS_INVALID || status == CS_USAGE || wire->alike;
-    if (status != CS_OK && wire->size > 1 && (!alike || wire->rank == 0))
-        fprintf(stderr, "sim: error: %s\n", error->text);
-    if (status != CS_OK && wire->size > 1)
-        cs_error_init(error);
-    cs_wire_close(wire, status != CS_OK && !alike);
 }
 
 static cs_status run_together(const struct mode *mode, const cs_backend *backend, const char *path,
@@ -113,7 +105,12 @@ static cs_status run_together(const struct mode *mode, const cs_backend *backend
         status = mode->together(backend, &request, &wire, &progress, error);
         cs_terminal_clear(&terminal);
     }
-    leave(&wire, status, error);
+    bool alike = status == CS_INVALID || status == CS_USAGE || wire.alike;
+    if (status != CS_OK && wire.size > 1 && (!alike || wire.rank == 0))
+        fprintf(stderr, "sim: error: %s\n", error->text);
+    if (status != CS_OK && wire.size > 1)
+        cs_error_init(error);
+    cs_wire_close(&wire, status != CS_OK && !alike);
     free(text);
     cJSON_Delete(root);
     cs_arena_finish(&arena);

@@ -136,7 +136,7 @@ def predicted(options, model, precision, path):
 # ---- PyTorch's ----
 
 class Torch:
-    """A network of torchvision's: what its training step takes without the update."""
+    """The time of a training step of a torchvision network, without the update."""
 
     def __init__(self, options, model, precision):
         import torch

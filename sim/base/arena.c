@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks are zeroed by calloc: the first of an arena, which often holds little, is small. */
+/* calloc zeroes a whole block, so the first block of an arena, which often holds little, is
+ * small. */
 enum { FIRST_BLOCK_BYTES = 2 << 10, BLOCK_BYTES = 64 << 10 };
 
 struct cs_arena_block {
@@ -43,7 +44,8 @@ void cs_arena_adopt(cs_arena *arena, cs_arena *from)
     from->blocks = NULL;
 }
 
-/* Of a block for a piece of so many bytes and for others: twice the one before. */
+/* Capacity of a shared block with room for `bytes`: twice the previous block's, up to
+ * BLOCK_BYTES. */
 static size_t next_capacity(const cs_arena *arena, size_t bytes)
 {
     size_t capacity = arena->blocks ? arena->blocks->capacity : FIRST_BLOCK_BYTES / 2;
@@ -53,8 +55,8 @@ static size_t next_capacity(const cs_arena *arena, size_t bytes)
     return capacity < BLOCK_BYTES ? capacity : BLOCK_BYTES;
 }
 
-/* The first block is the one with room. One made for a large piece alone goes behind it, so that
- * the room in the first stays in use. */
+/* Adds a block. Small allocations are served from the first block in the list; a block for a single
+ * large allocation is inserted after it, so that the room left in the first stays in use. */
 static struct cs_arena_block *add_block(cs_arena *arena, size_t bytes)
 {
     const bool large = bytes > BLOCK_BYTES / 4;

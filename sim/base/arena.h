@@ -1,7 +1,7 @@
-/* An arena: memory that is given back all at once.
+/* An arena: memory that is freed all at once.
  *
- * A scenario, a model, a platform own many small arrays and names that live and die together.
- * They come from one arena each; single pieces cannot be freed.
+ * A scenario, a model and a platform each own many small arrays and names with the same lifetime.
+ * Each has one arena; single allocations cannot be freed.
  */
 #ifndef CS_BASE_ARENA_H
 #define CS_BASE_ARENA_H
@@ -15,14 +15,15 @@ typedef struct cs_arena {
 void cs_arena_init(cs_arena *arena);
 void cs_arena_finish(cs_arena *arena);
 
-/* Moves all that `from` owns to `arena`; pointers to it stay. `from` is empty afterwards. */
+/* Moves everything that `from` owns to `arena`. Pointers stay valid; `from` is empty afterwards. */
 void cs_arena_adopt(cs_arena *arena, cs_arena *from);
 
-/* `count` elements of `size` bytes, zeroed, aligned for any type; NULL when memory runs out or
- * count * size overflows. A count of 0 gives a valid pointer to nothing. */
+/* Returns `count` zeroed elements of `size` bytes, aligned for any type; NULL if memory runs out or
+ * count * size overflows. If count is 0, the pointer is valid but must not be dereferenced. */
 void *cs_arena_alloc(cs_arena *arena, size_t count, size_t size);
 
-/* A copy of `text` (or of its first `length` bytes), NUL-terminated; NULL when memory runs out. */
+/* Copies `text` (or its first `length` bytes) and appends a NUL. Returns NULL if memory runs
+ * out. */
 char *cs_arena_copy(cs_arena *arena, const char *text);
 char *cs_arena_copy_length(cs_arena *arena, const char *text, size_t length);
 

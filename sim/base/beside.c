@@ -32,7 +32,7 @@ bool cs_beside_find(const char *name, const char *const *places, int mode, char 
 
 const char *cs_beside_shared(const char *name, char *path)
 {
-    /* the second: where wheels of meson-python 0.12 have it */
+    /* "../sim" is where wheels built by meson-python 0.12 put these folders. */
     static const char *const beside[] = {"../share/sim", "../sim", NULL};
     if (cs_beside_find(name, beside, R_OK, path, CS_BESIDE_BYTES))
         return path;

@@ -1,5 +1,5 @@
-/* Whole numbers one behind the other, each in as many bytes as it needs: seven bits to a byte, the
- * lowest first. For millions of records that are read in order.
+/* Unsigned integers in variable-length encoding (LEB128): seven bits per byte, the lowest first.
+ * For millions of records that are read in order.
  */
 #ifndef CS_BASE_COMPACT_H
 #define CS_BASE_COMPACT_H
@@ -13,21 +13,21 @@ typedef struct cs_compact {
     size_t used, capacity;
 } cs_compact;
 
-enum { CS_COMPACT_MOST = 10 }; /* bytes that a number takes at most */
+enum { CS_COMPACT_MOST = 10 }; /* bytes of the longest encoding */
 
-/* Zeroed ones can be finished. */
+/* Accepts a zeroed struct. */
 void cs_compact_finish(cs_compact *compact);
 
 bool cs_compact_grow(cs_compact *compact, size_t numbers);
 
-/* Makes room for so many more numbers. False when memory runs out. */
+/* Makes room for `numbers` more numbers. Returns false if memory runs out. */
 static inline bool cs_compact_reserve(cs_compact *compact, size_t numbers)
 {
     return compact->capacity - compact->used >= CS_COMPACT_MOST * numbers ||
            cs_compact_grow(compact, numbers);
 }
 
-/* There is room for it. */
+/* Appends a number; cs_compact_reserve has made room for it. */
 static inline void cs_compact_put(cs_compact *compact, uint64_t number)
 {
     unsigned char *to = compact->bytes + compact->used;
@@ -37,7 +37,7 @@ static inline void cs_compact_put(cs_compact *compact, uint64_t number)
     compact->used = (size_t)(to - compact->bytes);
 }
 
-/* The number that begins at the byte *at, which becomes that of the next one. */
+/* Reads the number that begins at byte *at and advances *at to the next one. */
 static inline uint64_t cs_compact_get(const cs_compact *compact, size_t *at)
 {
     const unsigned char *from = compact->bytes + *at;

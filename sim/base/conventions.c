@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 256 }; /* bytes of a condition */
+enum { LONGEST = 256 }; /* bytes of the longest condition */
 
 /* Writes a value as conditions state it; "" for lists and objects. */
 static const char *text_of(const cJSON *value, char *room, size_t size)
@@ -21,8 +21,8 @@ static const char *text_of(const cJSON *value, char *room, size_t size)
                                   : "";
 }
 
-/* Whether a text is like the first `length` characters of a pattern: '*' stands for any text, '?'
- * for any character. */
+/* Whether a text matches the first `length` characters of a pattern: '*' matches any text, '?' any
+ * character. */
 static bool is_like(const char *text, const char *pattern, size_t length)
 {
     for (; length > 0 && *pattern != '*'; text++, pattern++, length--)
@@ -36,7 +36,7 @@ static bool is_like(const char *text, const char *pattern, size_t length)
     return is_like(text, pattern + 1, length - 1);
 }
 
-/* Whether a text is like one of a list separated by '|'. */
+/* Whether a text matches one of the patterns in a list separated by '|'. */
 static bool is_one_of(const char *text, const char *wanted)
 {
     for (;; wanted++) {
@@ -49,7 +49,7 @@ static bool is_one_of(const char *text, const char *wanted)
     }
 }
 
-/* Numbers by size. Releases, which are texts, by the numbers between their dots. */
+/* Compares numbers by size, and releases, which are texts, by the numbers between their dots. */
 static int compare(const cJSON *value, const char *wanted)
 {
     if (cJSON_IsNumber(value)) {
@@ -68,7 +68,7 @@ static int compare(const cJSON *value, const char *wanted)
     return 0;
 }
 
-/* The number of a key that another one has to be a multiple of; "2:/key" is twice that. */
+/* Whether `number` is a multiple of the number at the key `of`; "2:/key": of twice that number. */
 static bool is_multiple(const cJSON *number, const char *of, cs_key_value *value, void *context)
 {
     cJSON made;
@@ -108,7 +108,7 @@ static bool holds_one(const char *condition, bool missing, cs_key_value *value, 
     return *text && (order == 0 ? or_equal : (order > 0) == (*relation == '>'));
 }
 
-/* Copies the next condition to `one` and returns what follows it; NULL: there is none. */
+/* Copies the next condition to `one` and returns the rest; NULL: none is left. */
 static const char *next(const char *conditions, char one[LONGEST])
 {
     const char *at = conditions ? conditions + strspn(conditions, " ") : "";
@@ -145,9 +145,8 @@ cs_status cs_conditions_check(const char *conditions, const cs_json_place *place
             (wanted > relation && *wanted == '\0') || (*relation == '%' && !other))
             return cs_json_invalid(
                 place, error,
-                "%s is not a condition; conditions are separated by blanks: /key, "
-                "!/key, /key=value|value, /key!=value, /key<number (<=, >, >=) "
-                "or /key%%/key",
+                "%s is not a condition; conditions are separated by blanks: /key, !/key, "
+                "/key=value|value, /key!=value, /key<number (<=, >, >=) or /key%%/key",
                 cs_text_quote(one, quoted, sizeof(quoted)));
     }
     return CS_OK;
@@ -167,7 +166,7 @@ cs_status cs_conventions_apply(const cJSON *conventions, cJSON *root, cs_key_val
 {
     const cJSON *each;
     void *of = value ? context : root;
-    bool leaves = false; /* a null in `root` leaves a key without a value */
+    bool leaves = false; /* `root` now has a null, which marks a key that stays unset */
     value = value ? value : value_in;
     cJSON_ArrayForEach(each, conventions)
     {

@@ -2,8 +2,9 @@
 
 typedef struct kind {
     const char *name;
-    const char *keys[2]; /* one of them, at least, is in each such document, and in no other */
-    const char *use;     /* what names it, or is done with it */
+    /* each document of this kind has at least one of these keys; no other kind has them */
+    const char *keys[2];
+    const char *use; /* how a document of this kind is used, for messages */
 } kind;
 
 static const kind kinds[CS_N_DOCUMENT_KINDS] = {

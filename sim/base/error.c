@@ -14,7 +14,7 @@ void cs_error_init(cs_error *error)
     error->text[0] = '\0';
 }
 
-/* The first message is kept even where it must be cut off; a later one whole or not at all. */
+/* The first message is truncated if it is too long; a later one is stored whole or not at all. */
 cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, va_list arguments)
 {
     if (!error)
@@ -49,7 +49,7 @@ cs_status cs_error_add(cs_error *error, cs_status status, const char *format, ..
     return status;
 }
 
-/* Of the message that was added last; NULL where it has none: what does not fit is not stored. */
+/* The mark of the latest message; NULL if the message was not stored. */
 static struct cs_error_mark *last_mark(cs_error *error)
 {
     if (!error || error->stored != error->count || error->stored > CS_ERROR_PLACES)
@@ -129,8 +129,8 @@ bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *me
     const size_t file = mark->file, pointer = mark->pointer;
     size_t before = file + (pointer > 0 ? pointer + 2 : 0);
     if (before > 0 && before < bytes)
-        before += 1 + (line[before + 1] == ' '); /* ":" or ": " */
-    if (before > bytes)                          /* it was cut off within the place */
+        before += 1 + (line[before + 1] == ' '); /* skip ":" or ": " */
+    if (before > bytes)                          /* the message was truncated within the place */
         before = 0;
     *message = (cs_error_message){.file = line,
                                   .pointer = line + file + 2,
@@ -158,17 +158,12 @@ void cs_error_add_all(cs_error *error, const cs_error *from)
         error->count += from->count - from->stored;
 }
 
-/* A machine that lacks something says nothing about the file. */
-static bool is_lack(int code)
-{
-    return code == EMFILE || code == ENFILE || code == ENOMEM || code == EIO;
-}
-
 cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
                           int code)
 {
+    /* A shortage on this machine says nothing about the file. */
     char reason[128];
-    if (status == CS_INVALID && is_lack(code))
+    if (status == CS_INVALID && (code == EMFILE || code == ENFILE || code == ENOMEM || code == EIO))
         status = CS_IO;
     if (strerror_r(code, reason, sizeof(reason)) != 0)
         snprintf(reason, sizeof(reason), "error %d", code);

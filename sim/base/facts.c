@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { DEEPEST = 8 }; /* descriptions that are like each other */
+enum { DEEPEST = 8 }; /* longest chain of "like" */
 
 const char *cs_facts_text(const char *folder, const char *name)
 {
@@ -39,8 +39,8 @@ bool cs_facts_is_file(const char *name)
     return ends_in(name, ".json");
 }
 
-/* The length of the next word, letters and digits, before the end of the line; `*at` is moved to
- * its end. 0: there is none. */
+/* Moves `*at` past the next word (letters and digits) of the line and returns the word's length; 0:
+ * none is left. */
 static size_t next_word(const char **at)
 {
     const char *from = *at;
@@ -70,7 +70,7 @@ static bool has_word(const char *text, const char *word, size_t length)
     return false;
 }
 
-/* Most words of one of the names, one per line, that fits; 0: none does. */
+/* Number of words of the longest matching name (names: one per line); 0: none matches. */
 static uint32_t most_words(const char *names, const char *text)
 {
     uint32_t most = 0;
@@ -86,8 +86,8 @@ static uint32_t most_words(const char *names, const char *text)
     return most;
 }
 
-/* The file that is called `name` or whose alias fits best; *also is another one that fits as well,
- * or NULL. */
+/* Finds the file that is called `name` or has the best matching alias. *also is another file that
+ * matches equally well, or NULL. */
 static const cs_facts_file *find(const char *folder, const char *name, const cs_facts_file **also)
 {
     const cs_facts_file *found = NULL;
@@ -122,8 +122,8 @@ const char *cs_facts_find(const cs_facts_kind *kind, const char *name)
     return found && !also ? found->name : NULL;
 }
 
-/* Whether a word of the text that has a digit, and is no size of memory, is nearly a word of the
- * name: "RTX 4080" is near "rtx-4090". */
+/* Whether a word with a digit, other than a memory size, is almost a word of the name: "RTX 4080"
+ * is near "rtx-4090". */
 static bool is_near(const char *text, const char *name)
 {
     size_t n, m;
@@ -169,7 +169,7 @@ static cs_status refuse(const cs_facts_kind *kind, const char *name, cs_error *e
             used += (size_t)cs_text_format(nearest + used, sizeof(nearest) - used, "%s%s",
                                            n++ > 0 ? ", " : "", file->name);
     }
-    if (found && !guess.closest) /* by an alias, which this kind does not take */
+    if (found && !guess.closest) /* found by an alias, which this kind does not accept */
         guess.closest = found->name;
     if (strlen(guess.known) > MOST_LISTED)
         snprintf(guess.known, sizeof(guess.known), "`sim list %s` has them", kind->folder);
@@ -189,7 +189,7 @@ static bool is_in(const char *const *names, const char *name)
     return false;
 }
 
-/* Whether an item of a joined list has the "name" of one that is there. */
+/* Whether the list has an item with the same "name". */
 static bool is_replaced(const cJSON *list, const cJSON *item)
 {
     const char *name = cJSON_GetStringValue(cs_json_member(item, "name"));
@@ -204,13 +204,13 @@ static bool is_replaced(const cJSON *list, const cJSON *item)
     return false;
 }
 
-/* Adds the values of `base` that `own` does not state. The keys get the order of `base`; those that
- * only `own` has are last. False when memory runs out. */
+/* Adds the values of `base` that `own` does not state. Keys follow the order of `base`; keys that
+ * only `own` has come last. Returns false if memory runs out. */
 static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, bool root)
 {
     static const char *const kept[] = {"name", "title", "aliases", "except", NULL};
     const cJSON *each;
-    int alone = cJSON_GetArraySize(own);
+    int own_only = cJSON_GetArraySize(own);
     cJSON_ArrayForEach(each, base)
     {
         cJSON *stated = cJSON_GetObjectItemCaseSensitive(own, each->string);
@@ -224,7 +224,7 @@ static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, 
             }
             continue;
         }
-        alone--;
+        own_only--;
         if (cJSON_AddItemToArray(own, cJSON_DetachItemViaPointer(own, stated)) &&
             cJSON_IsObject(stated) && cJSON_IsObject(each)) {
             if (!take_over(stated, each, joined, false))
@@ -243,7 +243,7 @@ static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, 
             }
         }
     }
-    for (; alone > 0; alone--)
+    for (; own_only > 0; own_only--)
         cJSON_AddItemToArray(own, cJSON_DetachItemFromArray(own, 0));
     return true;
 }

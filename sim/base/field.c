@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a type of field is to people, and for those that are numbers the largest that fits. */
+/* How each type is described to users, and the largest number it can hold. */
 static const struct type {
     const char *noun;
-    const char *hint; /* of quantities: how they are written */
+    const char *hint; /* for quantities: how to write them */
     cs_quantity quantity;
     double largest;
 } types[] = {
@@ -72,7 +72,7 @@ static bool has_unit(const cs_field *field)
     return field->type <= CS_FIELD_FLOP_RATE;
 }
 
-/* A maximum of 0 is none, unless there are negative values below it. */
+/* A max of 0 means none, unless min is negative. */
 static bool has_maximum(const cs_field *field)
 {
     return field->max != 0 || field->min < 0;
@@ -86,7 +86,7 @@ static void format_bound(const cs_field *field, double bound, char text[CS_UNITS
         cs_number_format(bound, text, CS_UNITS_TEXT_BYTES);
 }
 
-/* ">= 0", "> 0 and <= 1", "from 1 to 8", "1". */
+/* Writes ">= 0", "> 0 and <= 1", "from 1 to 8" or "1". */
 static char *describe_range(const cs_field *field, char *text, size_t size)
 {
     char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES];
@@ -103,51 +103,36 @@ static char *describe_range(const cs_field *field, char *text, size_t size)
     return text;
 }
 
-static void list_choices(const cs_field *field, char *text, size_t size)
-{
-    size_t end = (size_t)snprintf(text, size, "one of ");
-    for (size_t i = 0; field->choices[i] && end < size; i++)
-        end +=
-            (size_t)snprintf(text + end, size - end, "%s%s", i > 0 ? ", " : "", field->choices[i]);
-}
-
-/* "a number > 0 or \"count\"" */
-static void add_words(const cs_field *field, char *text, size_t size)
-{
-    size_t end = strlen(text);
-    for (const cs_field_word *word = field->words; word && word->text && end < size; word++)
-        end += (size_t)snprintf(text + end, size - end, " or \"%s\"", word->text);
-}
-
-static void describe_list(const cs_field *field, char *text, size_t size)
-{
-    char element[EXPECTED_BYTES];
-    cs_field_expected(field->of, element, sizeof(element));
-    if (field->each)
-        snprintf(text, size, "%s, or a list of these", element);
-    else
-        snprintf(text, size, "a list, each entry %s", element);
-}
-
 char *cs_field_expected(const cs_field *field, char *text, size_t size)
 {
     char range[2 * CS_UNITS_TEXT_BYTES + 16];
     const char *noun = types[field->type].noun;
     bool any = field->min == 0 && !has_maximum(field) && !field->above_min;
-    if (field->type == CS_FIELD_CHOICE)
-        list_choices(field, text, size);
-    else if (!is_numeric(field) && field->shape)
+    if (field->type == CS_FIELD_CHOICE) {
+        size_t end = (size_t)snprintf(text, size, "one of ");
+        for (size_t i = 0; field->choices[i] && end < size; i++)
+            end += (size_t)snprintf(text + end, size - end, "%s%s", i > 0 ? ", " : "",
+                                    field->choices[i]);
+    } else if (!is_numeric(field) && field->shape)
         snprintf(text, size, "%s", field->shape);
-    else if (field->type == CS_FIELD_LIST)
-        describe_list(field, text, size);
-    else if (!is_numeric(field) || (has_unit(field) && any) ||
-             (field->type == CS_FIELD_INTEGER && field->min < 0 && field->max <= field->min))
+    else if (field->type == CS_FIELD_LIST) {
+        char element[EXPECTED_BYTES];
+        cs_field_expected(field->of, element, sizeof(element));
+        if (field->each)
+            snprintf(text, size, "%s, or a list of these", element);
+        else
+            snprintf(text, size, "a list, each entry %s", element);
+    } else if (!is_numeric(field) || (has_unit(field) && any) ||
+               (field->type == CS_FIELD_INTEGER && field->min < 0 && field->max <= field->min))
         snprintf(text, size, "%s", noun);
     else if (has_maximum(field) && !(field->min < field->max))
         describe_range(field, text, size);
     else
         snprintf(text, size, "%s %s", noun, describe_range(field, range, sizeof(range)));
-    add_words(field, text, size);
+    /* Append " or \"count\"" for each word. */
+    size_t end = strlen(text);
+    for (const cs_field_word *word = field->words; word && word->text && end < size; word++)
+        end += (size_t)snprintf(text + end, size - end, " or \"%s\"", word->text);
     return text;
 }
 
@@ -192,8 +177,8 @@ static cs_status find_name(const char *text, const cs_field *field, const cs_jso
     return names->find(names->context, text, field->type, place, known, number, error);
 }
 
-/* Quantities outside these limits are probably mistakes. `units` lists units that users forget or
- * confuse, the likeliest first. */
+/* Range of plausible quantities. `units` lists units that users forget or confuse, the likeliest
+ * first. */
 typedef struct usual_range {
     double least, most; /* SI base units */
     const char *units[6];
@@ -216,7 +201,8 @@ static usual_range usual_range_of(const cs_field *field)
     }
 }
 
-/* Writes `digits` with the first unit that gives a usual quantity. Returns false if none does. */
+/* Writes `digits` with the first unit that makes a plausible quantity. Returns false if none
+ * does. */
 static bool find_likely(const cs_field *field, const usual_range *usual, const char *digits,
                         char *likely, size_t size)
 {
@@ -232,11 +218,12 @@ static bool find_likely(const cs_field *field, const usual_range *usual, const c
     return false;
 }
 
-/* A quantity with a unit may be this much smaller: its unit was not forgotten. */
+/* If a unit is given, it was not forgotten: quantities smaller by this factor are still
+ * plausible. */
 enum { UNIT_GIVEN = 1000 };
 
-/* Checks the first entry of a list only. Where times are usually far below a second, 1 s and more
- * without a unit is unlikely. */
+/* Warns of an implausible quantity; of a list, only the first entry is checked. If a field's usual
+ * times are below a second, a bare number of 1 s or more is implausible too. */
 static void warn_unlikely(const cs_field *field, double number, const cJSON *value,
                           const cs_json_place *place)
 {
@@ -267,7 +254,7 @@ static void warn_unlikely(const cs_field *field, double number, const cJSON *val
                               number > most ? "large" : "small", meant);
 }
 
-/* Returns the unit whose whole multiples are a field's exact values; NULL: there is none. */
+/* Unit that makes the field's exact values whole numbers; NULL: none. */
 static const char *whole_unit(const cs_field *field)
 {
     return field->type == CS_FIELD_TIME                      ? "ps"
@@ -276,7 +263,8 @@ static const char *whole_unit(const cs_field *field)
                                                              : NULL;
 }
 
-/* "36028797018963971 ps": exact, where a double would not be. False if the text is something else.
+/* Reads "36028797018963971 ps" exactly, where a double would be rounded. Returns false for other
+ * texts.
  */
 static bool read_whole(const cs_field *field, const cJSON *value, int64_t *whole)
 {
@@ -293,42 +281,38 @@ static bool read_whole(const cs_field *field, const cJSON *value, int64_t *whole
     return true;
 }
 
-/* A word of the field's own, a name that the document has, or a number with a unit. */
-static cs_status read_text_number(const cs_field *field, const cJSON *value,
-                                  const cs_json_place *place, double *number, cs_error *error)
-{
-    const char *text = value->valuestring;
-    for (const cs_field_word *word = field->words; word && word->text; word++) {
-        if (strcmp(word->text, text) == 0) {
-            *number = word->value;
-            return CS_OK;
-        }
-    }
-    bool known = false;
-    CS_TRY(find_name(text, field, place, &known, number, error));
-    int64_t whole;
-    if (!known && !has_unit(field) && read_whole(field, value, &whole)) {
-        *number = (double)whole;
-        return CS_OK;
-    }
-    if (!known && !has_unit(field))
-        return wrong_type(field, value, place, error);
-    cs_error unit_error;
-    cs_error_init(&unit_error);
-    if (!known && cs_units_parse(text, types[field->type].quantity, number, &unit_error) != CS_OK)
-        return cs_json_invalid(place, error, "%s", unit_error.text);
-    CS_TRY(check_range(field, *number, value, place, error));
-    if (!known)
-        warn_unlikely(field, *number, value, place);
-    return CS_OK;
-}
-
-/* The number of any numeric field, in SI base units, checked. */
+/* Reads a number of any numeric type, in SI base units, and checks its range. */
 static cs_status read_number(const cs_field *field, const cJSON *value, const cs_json_place *place,
                              double *number, cs_error *error)
 {
-    if (cJSON_IsString(value))
-        return read_text_number(field, value, place, number, error);
+    if (cJSON_IsString(value)) {
+        /* A text is a word of this field, a name from the document, or a number with a unit. */
+        const char *text = value->valuestring;
+        for (const cs_field_word *word = field->words; word && word->text; word++) {
+            if (strcmp(word->text, text) == 0) {
+                *number = word->value;
+                return CS_OK;
+            }
+        }
+        bool known = false;
+        CS_TRY(find_name(text, field, place, &known, number, error));
+        int64_t whole;
+        if (!known && !has_unit(field) && read_whole(field, value, &whole)) {
+            *number = (double)whole;
+            return CS_OK;
+        }
+        if (!known && !has_unit(field))
+            return wrong_type(field, value, place, error);
+        cs_error unit_error;
+        cs_error_init(&unit_error);
+        if (!known &&
+            cs_units_parse(text, types[field->type].quantity, number, &unit_error) != CS_OK)
+            return cs_json_invalid(place, error, "%s", unit_error.text);
+        CS_TRY(check_range(field, *number, value, place, error));
+        if (!known)
+            warn_unlikely(field, *number, value, place);
+        return CS_OK;
+    }
     if (!cJSON_IsNumber(value))
         return wrong_type(field, value, place, error);
     *number = value->valuedouble + 0.0; /* -0 becomes 0 */
@@ -336,28 +320,6 @@ static cs_status read_number(const cs_field *field, const cJSON *value, const cs
         return wrong_type(field, value, place, error);
     CS_TRY(check_range(field, *number, value, place, error));
     warn_unlikely(field, *number, value, place);
-    return CS_OK;
-}
-
-static cs_status store_number(const cs_field *field, const cJSON *value, const cs_json_place *place,
-                              void *member, cs_error *error)
-{
-    double number = 0;
-    CS_TRY(read_number(field, value, place, &number, error));
-    if (read_whole(field, value, member))
-        return CS_OK;
-    if (field->type == CS_FIELD_TIME) {
-        if (!cs_time_from_seconds(number, member))
-            return wrong_type(field, value, place, error);
-    } else if (field->type == CS_FIELD_BYTES) {
-        *(int64_t *)member = isinf(number) ? INT64_MAX : llround(number);
-    } else if (field->type == CS_FIELD_INTEGER) {
-        *(int64_t *)member = (int64_t)number;
-    } else if (field->type == CS_FIELD_COUNT) {
-        *(uint32_t *)member = (uint32_t)number;
-    } else {
-        *(double *)member = number;
-    }
     return CS_OK;
 }
 
@@ -474,24 +436,30 @@ static cs_status store(const cs_field *field, const cJSON *value, const cs_json_
     case CS_FIELD_JSON:
         *(const cJSON **)member = value;
         return CS_OK;
-    default:
-        return store_number(field, value, place, member, error);
+    default: {
+        double number = 0;
+        CS_TRY(read_number(field, value, place, &number, error));
+        if (read_whole(field, value, member))
+            return CS_OK;
+        if (field->type == CS_FIELD_TIME) {
+            if (!cs_time_from_seconds(number, member))
+                return wrong_type(field, value, place, error);
+        } else if (field->type == CS_FIELD_BYTES) {
+            *(int64_t *)member = isinf(number) ? INT64_MAX : llround(number);
+        } else if (field->type == CS_FIELD_INTEGER) {
+            *(int64_t *)member = (int64_t)number;
+        } else if (field->type == CS_FIELD_COUNT) {
+            *(uint32_t *)member = (uint32_t)number;
+        } else {
+            *(double *)member = number;
+        }
+        return CS_OK;
+    }
     }
 }
 
-/* As cJSON has it: the first child's `prev` is the last one. */
-static void append_child(cJSON *parent, cJSON *child)
-{
-    if (!parent->child) {
-        parent->child = child;
-    } else {
-        child->prev = parent->child->prev;
-        child->prev->next = child;
-    }
-    parent->child->prev = child;
-}
-
-/* Into the arena, so that a default needs no owner of its own. NULL when memory runs out. */
+/* Copies a tree into the arena, so that a default needs no other owner. Returns NULL if memory runs
+ * out. */
 static cJSON *copy_tree(const cJSON *from, cs_arena *arena)
 {
     cJSON *copy = cs_arena_alloc(arena, 1, sizeof(*copy));
@@ -508,42 +476,38 @@ static cJSON *copy_tree(const cJSON *from, cs_arena *arena)
         cJSON *added = copy_tree(child, arena);
         if (!added)
             return NULL;
-        append_child(copy, added);
+        /* As in cJSON, the first child's `prev` is the last child. */
+        if (!copy->child) {
+            copy->child = added;
+        } else {
+            added->prev = copy->child->prev;
+            added->prev->next = added;
+        }
+        copy->child->prev = added;
     }
     return copy;
 }
 
-static cJSON *parse_into_arena(const char *text, cs_arena *arena)
-{
-    cJSON *parsed;
-    cs_status status = cs_json_parse("default", text, strlen(text), &parsed, NULL);
-    assert(status != CS_INVALID); /* a default in a table that nobody can read is our mistake */
-    if (status != CS_OK)
-        return NULL;
-    cJSON *copy = copy_tree(parsed, arena);
-    cJSON_Delete(parsed);
-    return copy;
-}
-
-/* The default as the value that a user would have written; NULL when memory runs out. */
+/* Parses the default as if the user had written it. Returns NULL if memory runs out. */
 static const cJSON *default_value(const cs_field *field, cs_arena *arena)
 {
-    if (!has_unit(field) && field->type != CS_FIELD_TEXT && field->type != CS_FIELD_CHOICE)
-        return parse_into_arena(field->fallback, arena);
+    if (!has_unit(field) && field->type != CS_FIELD_TEXT && field->type != CS_FIELD_CHOICE) {
+        cJSON *parsed;
+        cs_status status =
+            cs_json_parse("default", field->fallback, strlen(field->fallback), &parsed, NULL);
+        assert(status != CS_INVALID); /* an unreadable default is our bug */
+        if (status != CS_OK)
+            return NULL;
+        cJSON *copy = copy_tree(parsed, arena);
+        cJSON_Delete(parsed);
+        return copy;
+    }
     cJSON *value = cs_arena_alloc(arena, 1, sizeof(*value));
     if (value) {
         value->type = cJSON_String;
         value->valuestring = cs_arena_copy(arena, field->fallback);
     }
     return value && value->valuestring ? value : NULL;
-}
-
-static cs_status missing_key(const cs_field *field, const cs_json_place *object, cs_error *error)
-{
-    char expected[EXPECTED_BYTES];
-    return cs_json_invalid(object, error, "missing key \"%s\": must be %s%s", field->name,
-                           cs_field_expected(field, expected, sizeof(expected)),
-                           types[field->type].hint);
 }
 
 size_t cs_field_size(const cs_field *field)
@@ -572,7 +536,7 @@ size_t cs_field_size(const cs_field *field)
     }
 }
 
-/* Whether its member is NULL, or all zero, when the key was left out. */
+/* Whether NULL or all zeros means that the key was left out. */
 static bool has_null(const cs_field *field)
 {
     return field->type >= CS_FIELD_TEXT;
@@ -584,7 +548,7 @@ static bool is_double(const cs_field *field)
            field->type == CS_FIELD_FLOP_RATE;
 }
 
-/* False for what cannot be left out. */
+/* Marks the member as left out. Returns false if the field has no such mark. */
 static bool leave_out(const cs_field *field, void *member)
 {
     const bool count = field->type == CS_FIELD_COUNT;
@@ -607,8 +571,12 @@ static cs_status read_field(const cs_field *field, const cJSON *object,
     void *member = (char *)out + field->offset;
     const cJSON *value = cs_json_member(object, field->name);
     if (!value) {
-        if (!field->fallback)
-            return missing_key(field, object_place, error);
+        if (!field->fallback) {
+            char expected[EXPECTED_BYTES];
+            return cs_json_invalid(
+                object_place, error, "missing key \"%s\": must be %s%s", field->name,
+                cs_field_expected(field, expected, sizeof(expected)), types[field->type].hint);
+        }
         if (leave_out(field, member))
             return CS_OK;
         value = default_value(field, arena);
@@ -664,32 +632,6 @@ cs_status cs_field_read(const cJSON *object, const cs_json_place *place,
 
 static cJSON *write_value(const cs_field *field, const void *member);
 
-/* NULL when memory runs out, as of the others. */
-static cJSON *write_object(const cs_field *table, const void *in)
-{
-    cJSON *object = cJSON_CreateObject();
-    if (object && cs_field_write(table, in, object))
-        return object;
-    cJSON_Delete(object);
-    return NULL;
-}
-
-static cJSON *write_list(const cs_field *element, const cs_list *list)
-{
-    if (list->one)
-        return write_value(element, list->items);
-    cJSON *array = cJSON_CreateArray();
-    for (uint32_t i = 0; array && i < list->n; i++) {
-        cJSON *value = write_value(element, (const char *)list->items + i * cs_field_size(element));
-        if (!value || !cJSON_AddItemToArray(array, value)) {
-            cJSON_Delete(value);
-            cJSON_Delete(array);
-            return NULL;
-        }
-    }
-    return array;
-}
-
 static double number_of(const cs_field *field, const void *member)
 {
     switch (field->type) {
@@ -708,31 +650,15 @@ static double number_of(const cs_field *field, const void *member)
     }
 }
 
-/* Whether reading `number` back gives the member again. From 8192 s on picoseconds are too fine for
- * doubles in seconds, as bytes are from 2^53 on; such a value is written as a text. */
-static bool comes_back(const cs_field *field, double number, int64_t member)
+/* Whether `number` read back gives the same member. Beyond 8192 s a double of seconds cannot hold
+ * every picosecond, and beyond 2^53 not every byte; such values are written as texts. */
+static bool round_trips(const cs_field *field, double number, int64_t member)
 {
     cs_time time;
     if (field->type == CS_FIELD_TIME)
         return member < INT64_C(1) << 53 && cs_time_from_seconds(number, &time) && time == member;
     return number < 0x1p53 ||
            (field->type == CS_FIELD_BYTES && number < 0x1p63 && (int64_t)number == member);
-}
-
-static cJSON *write_number(const cs_field *field, const void *member)
-{
-    const double number = number_of(field, member);
-    for (const cs_field_word *word = field->words; word && word->text; word++) {
-        if (!(word->value < number) && !(word->value > number))
-            return cJSON_CreateString(word->text);
-    }
-    if (whole_unit(field) && !comes_back(field, number, *(const int64_t *)member)) {
-        char text[32];
-        snprintf(text, sizeof(text), "%" PRId64 "%s%s", *(const int64_t *)member,
-                 *whole_unit(field) ? " " : "", whole_unit(field));
-        return cJSON_CreateString(text);
-    }
-    return cJSON_CreateNumber(number);
 }
 
 static cJSON *write_value(const cs_field *field, const void *member)
@@ -744,20 +670,52 @@ static cJSON *write_value(const cs_field *field, const void *member)
         return cJSON_CreateString(field->choices[*(const uint32_t *)member]);
     case CS_FIELD_TEXT:
         return cJSON_CreateString(*(const char *const *)member);
-    case CS_FIELD_OBJECT:
-        return write_object(field->of, *(const void *const *)member);
-    case CS_FIELD_LIST:
-        return write_list(field->of, member);
+    case CS_FIELD_OBJECT: {
+        const void *in = *(const void *const *)member;
+        cJSON *object = cJSON_CreateObject();
+        if (object && cs_field_write(field->of, in, object))
+            return object;
+        cJSON_Delete(object);
+        return NULL;
+    }
+    case CS_FIELD_LIST: {
+        const cs_list *list = member;
+        if (list->one)
+            return write_value(field->of, list->items);
+        cJSON *array = cJSON_CreateArray();
+        for (uint32_t i = 0; array && i < list->n; i++) {
+            cJSON *value =
+                write_value(field->of, (const char *)list->items + i * cs_field_size(field->of));
+            if (!value || !cJSON_AddItemToArray(array, value)) {
+                cJSON_Delete(value);
+                cJSON_Delete(array);
+                return NULL;
+            }
+        }
+        return array;
+    }
     case CS_FIELD_VARIANT:
         return field->kind->write(member);
     case CS_FIELD_JSON:
         return cJSON_Duplicate(*(const cJSON *const *)member, true);
-    default:
-        return write_number(field, member);
+    default: {
+        const double number = number_of(field, member);
+        for (const cs_field_word *word = field->words; word && word->text; word++) {
+            if (!(word->value < number) && !(word->value > number))
+                return cJSON_CreateString(word->text);
+        }
+        if (whole_unit(field) && !round_trips(field, number, *(const int64_t *)member)) {
+            char text[32];
+            snprintf(text, sizeof(text), "%" PRId64 "%s%s", *(const int64_t *)member,
+                     *whole_unit(field) ? " " : "", whole_unit(field));
+            return cJSON_CreateString(text);
+        }
+        return cJSON_CreateNumber(number);
+    }
     }
 }
 
-/* What was left out is left out again. */
+/* Whether the member is marked as left out, so that it is not written. */
 static bool is_left_out(const cs_field *field, const void *member)
 {
     if (field->type == CS_FIELD_VARIANT)

@@ -27,8 +27,8 @@ enum {
     SILENT_SECONDS = 60
 };
 
-/* A path that cannot be opened is a wrong input; later failures are the machine's fault. Opening a
- * pipe does not wait for its writer. */
+/* Opens an input. A path that cannot be opened is the user's mistake; later failures are the
+ * machine's. Opening a pipe does not wait for its writer. */
 static cs_status open_input(const char *path, int *fd, cs_error *error)
 {
     struct stat info;
@@ -78,8 +78,8 @@ static bool grow(char **text, size_t *capacity)
     return true;
 }
 
-/* Reads to the end, whatever size was reported before: pipes have no size, and files grow. Reading a
- * pipe without a writer returns 0; before the first byte, this is not its end. */
+/* Reads to the end, whatever size was reported before: pipes have no size, and files grow. read()
+ * from a pipe without a writer returns 0; before the first byte this is not the end. */
 static cs_status read_all(int fd, const char *path, size_t limit, char **text, size_t *length,
                           cs_error *error)
 {
@@ -121,7 +121,7 @@ cs_status cs_file_read(const char *path, size_t limit, char **text, size_t *leng
     size_t count = 0;
     CS_TRY(open_input(path, &fd, error));
     cs_status status = read_all(fd, path, limit, &bytes, &count, error);
-    close(fd); /* nothing was written: its result says nothing */
+    close(fd); /* nothing was written, so the result can be ignored */
     if (status != CS_OK) {
         free(bytes);
         return status;
@@ -143,8 +143,8 @@ bool cs_file_draft_is_direct(const cs_file_draft *draft)
     return strcmp(draft->path, draft->temporary) == 0;
 }
 
-/* Returns the path of the file to replace or create. A link is followed, also if its target does
- * not exist yet. Other paths stay as the user knows them. NULL: no memory. */
+/* Returns the path of the file to replace or create; NULL: no memory. Follows a link, even if its
+ * target does not exist yet; other paths stay as the user wrote them. */
 static char *final_path(const char *path)
 {
     struct stat info;
@@ -192,8 +192,8 @@ cs_status cs_file_check_output(const char *path, cs_error *error)
     return strcmp(path, "-") == 0 ? CS_OK : check_path(path, &device, error);
 }
 
-/* Returns ".<name>.sim~" in the folder of the final path. A long name is cut to leave room for six
- * characters; characters that some program rejects are replaced. NULL: no memory. */
+/* Returns ".<name>.sim~" in the folder of the final path; NULL: no memory. A long name is shortened
+ * to leave room for six characters; characters that some programs reject are replaced. */
 static char *temporary_beginning(const char *path)
 {
     size_t folder = folder_length(path), size = strlen(path) + sizeof("..sim~");
@@ -215,7 +215,8 @@ void cs_file_clear_drafts(const char *path)
     free(final);
 }
 
-/* Opens a pipe until the draft is finished, so that opening it again does not wait for a reader. */
+/* Keeps a pipe open until the draft is finished, so that opening it again does not wait for a
+ * reader. */
 static cs_status hold_pipe(cs_file_draft *draft, cs_error *error)
 {
     struct stat info;
@@ -276,7 +277,7 @@ static cs_status flush(const char *path, const char *shown, int flags, cs_error 
     if (fd < 0)
         return cs_error_system(error, CS_IO, shown, "cannot open to flush", errno);
     cs_status status = CS_OK;
-    /* some file systems cannot flush a folder and say EINVAL */
+    /* some file systems cannot flush a folder and return EINVAL */
     if (fsync(fd) != 0 && !(errno == EINVAL && (flags & O_DIRECTORY)))
         status = cs_error_system(error, CS_IO, shown, "cannot flush to the disk", errno);
     if (close(fd) != 0 && status == CS_OK)
@@ -284,8 +285,9 @@ static cs_status flush(const char *path, const char *shown, int flags, cs_error 
     return status;
 }
 
-/* A new name is on the disk for certain only when its folder is. A folder that may be written but
- * not read cannot be flushed; the file is complete all the same. */
+/* Renames the finished file. The new name is safely on disk only once its folder is flushed; a
+ * folder that is writable but not readable cannot be flushed, but the file is complete all the
+ * same. */
 static cs_status rename_in(const char *folder, cs_file_draft *draft, cs_error *error)
 {
     struct stat replaced, made;

@@ -5,10 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL /* a state of a size that is known */
+#define XXH_INLINE_ALL /* fixes the size of a state */
 #include <xxhash.h>
 
-_Static_assert(sizeof(XXH64_state_t) <= sizeof(cs_hash_state), "a state has room");
+_Static_assert(sizeof(XXH64_state_t) <= sizeof(cs_hash_state),
+               "an XXH64 state must fit into cs_hash_state");
 
 uint64_t cs_hash_bytes(const void *data, size_t length, uint64_t seed)
 {

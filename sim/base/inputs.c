@@ -25,7 +25,7 @@ void cs_inputs_protect(void)
     atomic_store(&state.protects, true);
 }
 
-/* The caller has locked the mutex. */
+/* The caller must hold the mutex. */
 static input *find(const struct stat *info)
 {
     input *at = state.first;

@@ -17,7 +17,7 @@ enum { BLAME_BYTES = 1024, STACK_BYTES = 64 * 1024, REMOVALS_MAX = 10 };
 
 typedef enum what { A_FOLDER, A_PROCESS, A_GENTLE_PROCESS } what;
 
-/* A node is never freed but used again: the handler may be reading it in another thread. */
+/* Nodes are reused, never freed: the handler may be reading them in another thread. */
 struct cs_leftover {
     cs_leftover *next; /* set before the node is published, then constant */
     _Atomic(char *) path;
@@ -26,19 +26,19 @@ struct cs_leftover {
     atomic_bool taken;
 };
 
-/* What a signal handler needs. */
+/* State for the signal handler. */
 static struct {
     _Atomic(cs_leftover *) first;
-    pthread_mutex_t mutex; /* of adding */
+    pthread_mutex_t mutex; /* serialises changes of the list */
     volatile sig_atomic_t asked, pressed, looks, gentle;
-    atomic_int held;         /* by how many calls of cs_interrupt_hold */
-    atomic_bool over, ended; /* the program is to end; somebody ends it */
+    atomic_int held;         /* nesting depth of cs_interrupt_hold over all threads */
+    atomic_bool over, ended; /* over: the program must end; ended: a thread is ending it */
     atomic_bool silent;
     bool catches;
-    char blame[BLAME_BYTES];              /* what a crash is blamed on, */
-    _Alignas(16) char stack[STACK_BYTES]; /* and where it is handled */
+    char blame[BLAME_BYTES];              /* message of a crash */
+    _Alignas(16) char stack[STACK_BYTES]; /* stack of the crash handler */
     timer_t timer;
-    int grace; /* ms; 0: there is no timer */
+    int grace; /* ms; 0: no timer */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
@@ -47,15 +47,7 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
 
 enum { N_ENDS = sizeof(ends) / sizeof(ends[0]), N_CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
 
-/* ---- the end, in a signal handler: only what is safe there ---- */
-
-/* Processes that were killed may still be making things in it. */
-static void remove_folder(const char *path, const cs_marked_folder *made)
-{
-    static const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
-    for (int i = 0; i < REMOVALS_MAX && !cs_marked_folder_remove(path, made); i++)
-        (void)nanosleep(&moment, NULL);
-}
+/* ---- ending, in a signal handler: only async-signal-safe calls ---- */
 
 static void signal_processes(int number, bool gentle_only)
 {
@@ -71,12 +63,16 @@ static void remove_paths(void)
     for (cs_leftover *at = atomic_load(&state.first); at; at = at->next) {
         const char *path = atomic_exchange(&at->path, NULL);
         const cs_marked_folder made = {atomic_load(&at->folder), atomic_load(&at->mark)};
-        if (path)
-            remove_folder(path, &made);
+        if (path) {
+            /* Killed processes may still be creating files in it. */
+            static const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
+            for (int i = 0; i < REMOVALS_MAX && !cs_marked_folder_remove(path, &made); i++)
+                (void)nanosleep(&moment, NULL);
+        }
     }
 }
 
-/* A thread that comes second waits for the first one's _exit. */
+/* Ends the process. A second thread waits for the first one's _exit. */
 static void end_now(void)
 {
     static const char wipe[] = "\r\033[K", message[] = "sim: error: interrupted\n";
@@ -91,16 +87,7 @@ static void end_now(void)
     _exit(cs_status_exit_code(CS_INTERRUPTED));
 }
 
-/* Now, or, while something is being made that is not known here yet, when that is done. Other
- * threads (OpenBLAS has some) get signals too: to block them in one would not do. */
-static void end_soon(void)
-{
-    atomic_store(&state.over, true);
-    if (atomic_load(&state.held) == 0)
-        end_now();
-}
-
-/* Each of the two waits takes half of the grace. */
+/* Starts the timer for one of the two waits; each takes half of the grace period. */
 static bool start_timer(void)
 {
     const struct itimerspec once = {
@@ -108,8 +95,8 @@ static bool start_timer(void)
     return state.grace > 0 && timer_settime(state.timer, 0, &once, NULL) == 0;
 }
 
-/* First those that may end by themselves are asked to; then, in case that the message has not come
- * through, they are told to. */
+/* Asks work and gentle processes to end (SIGUSR1), then tells the processes (SIGTERM) in case the
+ * request got lost, then ends the program. */
 static void handle(int number)
 {
     const int saved = errno;
@@ -117,9 +104,13 @@ static void handle(int number)
     const bool second = number == SIGALRM && !state.pressed;
     state.asked = 1;
     state.pressed = second;
-    if (!(first || second) || !start_timer())
-        end_soon();
-    else
+    if (!(first || second) || !start_timer()) {
+        /* End now or, while a leftover is being registered, right afterwards. Blocking signals in
+         * one thread would not be enough: other threads (of OpenBLAS, for example) get them too. */
+        atomic_store(&state.over, true);
+        if (atomic_load(&state.held) == 0)
+            end_now();
+    } else
         signal_processes(second ? SIGTERM : SIGUSR1, true);
     errno = saved;
 }
@@ -140,7 +131,7 @@ void cs_interrupt_catch(int grace)
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     sigset_t mask;
     fill_set(&action.sa_mask);
-    /* one that comes now is handled once all of this is done */
+    /* a signal that arrives now is handled once the setup is complete */
     (void)pthread_sigmask(SIG_BLOCK, &action.sa_mask, &mask);
     state.catches = true;
     state.grace = timer_create(CLOCK_MONOTONIC, &event, &state.timer) == 0 ? grace : 0;
@@ -168,7 +159,7 @@ void cs_interrupt_reset(void)
     atomic_store(&state.over, false);
 }
 
-/* Once: a crash within it has its usual effect. */
+/* Handles one crash; a crash within it has its default effect. */
 static void crash(int number)
 {
     (void)number;
@@ -180,7 +171,7 @@ static void crash(int number)
     _exit(cs_status_exit_code(CS_INVALID));
 }
 
-/* On a stack of its own: that of the program may be used up. */
+/* Uses a separate stack, because the program's own may be exhausted. */
 void cs_interrupt_blame(const char *text)
 {
     struct sigaction action = {.sa_handler = crash, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
@@ -205,7 +196,7 @@ void cs_interrupt_hold(sigset_t *before)
     sigset_t held;
     fill_set(&held);
     (void)pthread_sigmask(SIG_BLOCK, &held, before);
-    /* not within another call: what that one makes is to be known first */
+    /* only the outermost call may end the program: its leftovers must be registered first */
     if (atomic_fetch_add(&state.held, 1) == 0 && atomic_load(&state.over))
         end_now();
 }
@@ -219,7 +210,8 @@ void cs_interrupt_release(const sigset_t *before)
 
 /* ---- the list ---- */
 
-/* With signals held back: the handler never finds it half made. */
+/* Takes a free node or adds one. Called with signals deferred, so the handler never sees a
+ * half-made node. */
 static cs_leftover *take_node(what kind)
 {
     cs_leftover *node = atomic_load(&state.first);
@@ -277,7 +269,7 @@ void cs_leftover_forget(cs_leftover *leftover)
         return;
     cs_interrupt_hold(&before);
     pthread_mutex_lock(&state.mutex);
-    free(atomic_exchange(&leftover->path, NULL)); /* the handler may have it: then it is NULL */
+    free(atomic_exchange(&leftover->path, NULL)); /* NULL if the handler has already taken it */
     atomic_store(&leftover->group, 0);
     state.gentle -= leftover->kind == A_GENTLE_PROCESS;
     atomic_store(&leftover->taken, false);

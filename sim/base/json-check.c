@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key of an object that is open. Its unescaped bytes stand in checker.bytes, which moves as it
- * grows; `bytes` is set when the object ends and its keys are compared. */
+/* A key of an open object. Its unescaped bytes are in checker.bytes, which moves as it grows;
+ * `bytes` is set when the object ends and its keys are compared. */
 typedef struct key {
     const char *where;
     const char *bytes;
     uint32_t offset, length;
 } key;
 
-/* The keys of all open objects, outer ones first: an object that ends takes its own off the end. */
+/* The keys of all open objects, outer ones first; an object that ends removes its own from the
+ * end. */
 typedef struct checker {
     const char *name, *text, *at, *end;
     cs_error *error;
@@ -28,7 +29,8 @@ typedef struct checker {
     uint32_t n_bytes, cap_bytes;
 } checker;
 
-/* Lines end with "\n"; a column counts characters, not the bytes after the first of each. */
+/* Finds line and column of a position. Lines end with "\n"; a column counts characters, not
+ * bytes. */
 static void find_line(const checker *c, const char *where, size_t *line, size_t *column)
 {
     *line = *column = 1;
@@ -63,12 +65,12 @@ static bool goes_on(const checker *c, const char *at)
     return at < c->end && (unsigned char)*at > ' ' && !strchr(",:[]{}\"", *at);
 }
 
-/* What other languages have, and JSON has not. */
+/* Syntax of other languages that JSON lacks. */
 static const struct {
     const char *start, *hint;
 } slips[] = {
     {"//", "; JSON has no comments"}, {"/*", "; JSON has no comments"},
-    {"#", "; JSON has no comments"},  {"'", "; strings stand in double quotes"},
+    {"#", "; JSON has no comments"},  {"'", "; strings need double quotes"},
     {"True", "; did you mean true?"}, {"False", "; did you mean false?"},
     {"None", "; did you mean null?"}, {"NULL", "; did you mean null?"},
 };
@@ -81,13 +83,13 @@ static const char *hint_at(const char *word)
     return "";
 }
 
-/* Says what stands at `where` (a word, or else one character) and what should. */
+/* Reports the word (or character) at `where` and what was expected. */
 static cs_status unexpected(checker *c, const char *where, const char *expected)
 {
     char word[24], quoted[CS_TEXT_QUOTED_BYTES];
     size_t length = 0;
     if (where == c->end)
-        return fail(c, where, "the text ends too early; expected %s", expected);
+        return fail(c, where, "unexpected end of file; expected %s", expected);
     while (length < sizeof(word) - 1 && goes_on(c, where + length)) {
         word[length] = where[length];
         length++;
@@ -125,18 +127,7 @@ static cs_status keep_bytes(checker *c, const char *bytes, size_t length)
     return CS_OK;
 }
 
-static cs_status keep_code_point(checker *c, uint32_t code)
-{
-    char utf8[4];
-    size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = length; i-- > 1; code >>= 6)
-        utf8[i] = (char)(0x80 | (code & 0x3f));
-    utf8[0] = (char)(leads[length] | code);
-    return keep_bytes(c, utf8, length);
-}
-
-/* The four digits of \uXXXX, its backslash at `at`; -1 when that is not what stands there. */
+/* Reads the four digits of the \uXXXX whose backslash is at `at`; -1 if it is not one. */
 static long read_unit(const checker *c, const char *at)
 {
     long unit = 0;
@@ -152,38 +143,42 @@ static long read_unit(const checker *c, const char *at)
     return unit;
 }
 
-static cs_status check_unicode_escape(checker *c, bool keep)
-{
-    long unit = read_unit(c, c->at);
-    if (unit < 0)
-        return fail(c, c->at, "\\u must be followed by four hexadecimal digits");
-    if (unit == 0)
-        return fail(c, c->at, "a string must not hold the character NUL (\\u0000)");
-    if (unit >= 0xd800 && unit < 0xe000) {
-        long low = read_unit(c, c->at + 6);
-        if (unit >= 0xdc00 || low < 0xdc00 || low >= 0xe000)
-            return fail(c, c->at, "half of a surrogate pair; both escapes must stand together");
-        unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-        c->at += 6;
-    }
-    c->at += 6;
-    return keep ? keep_code_point(c, (uint32_t)unit) : CS_OK;
-}
-
 static cs_status check_escape(checker *c, bool keep)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
     const char *found = NULL;
     if (c->end - c->at < 2)
         return unexpected(c, c->end, "the rest of a string");
-    if (c->at[1] == 'u')
-        return check_unicode_escape(c, keep);
+    if (c->at[1] == 'u') {
+        long unit = read_unit(c, c->at);
+        if (unit < 0)
+            return fail(c, c->at, "\\u must be followed by four hexadecimal digits");
+        if (unit == 0)
+            return fail(c, c->at, "a string must not hold the character NUL (\\u0000)");
+        if (unit >= 0xd800 && unit < 0xe000) {
+            long low = read_unit(c, c->at + 6);
+            if (unit >= 0xdc00 || low < 0xdc00 || low >= 0xe000)
+                return fail(c, c->at, "half of a surrogate pair; the other half must follow");
+            unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+            c->at += 6;
+        }
+        c->at += 6;
+        if (!keep)
+            return CS_OK;
+        uint32_t code = (uint32_t)unit;
+        char utf8[4];
+        size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+        for (size_t i = length; i-- > 1; code >>= 6)
+            utf8[i] = (char)(0x80 | (code & 0x3f));
+        utf8[0] = (char)(leads[length] | code);
+        return keep_bytes(c, utf8, length);
+    }
     if (c->at[1] != '\0')
         found = strchr(letters, c->at[1]);
     if (!found)
         return fail(c, c->at,
-                    "unknown escape in a string; known: \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
-                    "\\uXXXX");
+                    "unknown escape in a string; known: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
     c->at += 2;
     return keep ? keep_bytes(c, &meanings[found - letters], 1) : CS_OK;
 }
@@ -194,13 +189,13 @@ static cs_status check_character(checker *c, bool keep)
     if (length == 0)
         return fail(c, c->at, "byte 0x%02x is not UTF-8", (unsigned int)(unsigned char)*c->at);
     if (length == 1 && (unsigned char)*c->at < 0x20)
-        return fail(c, c->at, "line break or other control character in a string; must be escaped");
+        return fail(c, c->at, "line break or control character in a string; it must be escaped");
     cs_status status = keep ? keep_bytes(c, c->at, length) : CS_OK;
     c->at += length;
     return status;
 }
 
-/* With `keep`, the unescaped string is added to c->bytes. */
+/* Checks a string. `keep`: appends it, unescaped, to c->bytes. */
 static cs_status check_string(checker *c, bool keep)
 {
     const char *start = c->at++;
@@ -213,41 +208,8 @@ static cs_status check_string(checker *c, bool keep)
     return CS_OK;
 }
 
-static cs_status check_number(checker *c)
-{
-    const char *start = c->at, *stop = start;
-    double value;
-    while (stop < c->end && *stop && strchr("+-.0123456789eE", *stop))
-        stop++;
-    size_t run = (size_t)(stop - start), length = cs_number_scan(start, run);
-    if (length == 0 || length != run)
-        return unexpected(c, start, "a number such as -1.5e3");
-    if (length > CS_NUMBER_LONGEST)
-        return fail(c, start, "number of %zu characters; must be at most %d", length,
-                    CS_NUMBER_LONGEST);
-    /* without an exponent it is too short to be too large */
-    if ((memchr(start, 'e', length) || memchr(start, 'E', length)) &&
-        !cs_number_parse(start, length, &value))
-        return fail(c, start, "number too large; must be at most 1.7976931348623157e308");
-    c->at = stop;
-    return CS_OK;
-}
-
-static cs_status check_word(checker *c)
-{
-    static const char *const words[] = {"true", "false", "null"};
-    size_t room = (size_t)(c->end - c->at);
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        size_t length = strlen(words[i]);
-        if (length <= room && memcmp(c->at, words[i], length) == 0) {
-            c->at += length;
-            return CS_OK;
-        }
-    }
-    return unexpected(c, c->at, "a value: object, array, string, number, true, false or null");
-}
-
-/* By length, then bytes, then where it stands: equal keys become neighbours, the earlier first. */
+/* Orders by length, then bytes, then position: equal keys become neighbours, in order of
+ * position. */
 static int compare_keys(const void *left, const void *right)
 {
     const key *a = left, *b = right;
@@ -257,18 +219,7 @@ static int compare_keys(const void *left, const void *right)
     return order != 0 ? order : (a->where > b->where) - (a->where < b->where);
 }
 
-static cs_status report_duplicate(checker *c, const key *earlier, const key *later)
-{
-    size_t line, column;
-    char name[CS_TEXT_QUOTED_BYTES], quoted[CS_TEXT_QUOTED_BYTES];
-    find_line(c, earlier->where, &line, &column);
-    cs_text_format(name, sizeof(name), "%.*s", (int)later->length,
-                   later->bytes ? later->bytes : "");
-    return fail(c, later->where, "duplicate key %s (first at %zu:%zu)",
-                cs_text_quote(name, quoted, sizeof(quoted)), line, column);
-}
-
-/* Sorts the keys from `first` on and reports the duplicate that comes earliest in the text. */
+/* Sorts the keys from `first` on and reports the earliest duplicate in the text. */
 static cs_status check_duplicates(checker *c, uint32_t first)
 {
     key *keys = c->keys + first, *earlier = NULL;
@@ -284,14 +235,23 @@ static cs_status check_duplicates(checker *c, uint32_t first)
         if (equal && (!earlier || k[1].where < earlier[1].where))
             earlier = k;
     }
-    return earlier ? report_duplicate(c, earlier, earlier + 1) : CS_OK;
+    if (!earlier)
+        return CS_OK;
+    const key *later = earlier + 1;
+    size_t line, column;
+    char name[CS_TEXT_QUOTED_BYTES], quoted[CS_TEXT_QUOTED_BYTES];
+    find_line(c, earlier->where, &line, &column);
+    cs_text_format(name, sizeof(name), "%.*s", (int)later->length,
+                   later->bytes ? later->bytes : "");
+    return fail(c, later->where, "duplicate key %s (first at %zu:%zu)",
+                cs_text_quote(name, quoted, sizeof(quoted)), line, column);
 }
 
 static cs_status check_key(checker *c)
 {
     skip_space(c);
-    if (c->at < c->end && *c->at == '}') /* not after "{": that was an empty object */
-        return fail(c, c->at, "no comma may stand before \"}\"");
+    if (c->at < c->end && *c->at == '}') /* an empty object was handled before */
+        return fail(c, c->at, "trailing comma before \"}\"");
     if (c->at == c->end || *c->at != '"')
         return unexpected(c, c->at, "a key in double quotes");
     if (!cs_vector_reserve((void **)&c->keys, &c->cap_keys, (uint64_t)c->n_keys + 1, sizeof(key)))
@@ -306,8 +266,57 @@ static cs_status check_key(checker *c)
 
 static cs_status check_value(checker *c, int depth);
 
-static cs_status check_object(checker *c, int depth)
+/* `depth`: number of enclosing containers; recursion is limited to CS_JSON_DEPTH. */
+static cs_status check_value(checker *c, int depth)
 {
+    skip_space(c);
+    char first = c->at < c->end ? *c->at : '\0';
+    if (first == '"')
+        return check_string(c, false);
+    if (first == '-' || (first >= '0' && first <= '9')) {
+        const char *start = c->at, *stop = start;
+        double value;
+        while (stop < c->end && *stop && strchr("+-.0123456789eE", *stop))
+            stop++;
+        size_t run = (size_t)(stop - start), length = cs_number_scan(start, run);
+        if (length == 0 || length != run)
+            return unexpected(c, start, "a number such as -1.5e3");
+        if (length > CS_NUMBER_LONGEST)
+            return fail(c, start, "number of %zu characters; must be at most %d", length,
+                        CS_NUMBER_LONGEST);
+        /* without an exponent, a number of this length cannot overflow */
+        if ((memchr(start, 'e', length) || memchr(start, 'E', length)) &&
+            !cs_number_parse(start, length, &value))
+            return fail(c, start, "number too large; must be at most 1.7976931348623157e308");
+        c->at = stop;
+        return CS_OK;
+    }
+    if (first != '{' && first != '[') {
+        static const char *const words[] = {"true", "false", "null"};
+        size_t room = (size_t)(c->end - c->at);
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+            size_t length = strlen(words[i]);
+            if (length <= room && memcmp(c->at, words[i], length) == 0) {
+                c->at += length;
+                return CS_OK;
+            }
+        }
+        return unexpected(c, c->at, "a value: object, array, string, number, true, false or null");
+    }
+    if (depth == CS_JSON_DEPTH)
+        return fail(c, c->at, "nested deeper than %d levels", CS_JSON_DEPTH);
+    if (first != '{') {
+        c->at++;
+        if (take(c, ']'))
+            return CS_OK;
+        do {
+            skip_space(c);
+            if (c->at < c->end && *c->at == ']')
+                return fail(c, c->at, "trailing comma before \"]\"");
+            CS_TRY(check_value(c, depth + 1));
+        } while (take(c, ','));
+        return take(c, ']') ? CS_OK : unexpected(c, c->at, "\",\" or \"]\"");
+    }
     uint32_t n_keys = c->n_keys, n_bytes = c->n_bytes;
     c->at++;
     if (take(c, '}'))
@@ -315,7 +324,7 @@ static cs_status check_object(checker *c, int depth)
     do {
         cs_status status = check_key(c);
         if (status == CS_OK)
-            status = check_value(c, depth);
+            status = check_value(c, depth + 1);
         if (status != CS_OK)
             return status;
     } while (take(c, ','));
@@ -327,37 +336,7 @@ static cs_status check_object(checker *c, int depth)
     return status;
 }
 
-static cs_status check_array(checker *c, int depth)
-{
-    c->at++;
-    if (take(c, ']'))
-        return CS_OK;
-    do {
-        skip_space(c);
-        if (c->at < c->end && *c->at == ']')
-            return fail(c, c->at, "no comma may stand before \"]\"");
-        CS_TRY(check_value(c, depth));
-    } while (take(c, ','));
-    return take(c, ']') ? CS_OK : unexpected(c, c->at, "\",\" or \"]\"");
-}
-
-/* Recursion goes CS_JSON_DEPTH levels deep at most. `depth` is that of the containers around. */
-static cs_status check_value(checker *c, int depth)
-{
-    skip_space(c);
-    char first = c->at < c->end ? *c->at : '\0';
-    if (first == '"')
-        return check_string(c, false);
-    if (first == '-' || (first >= '0' && first <= '9'))
-        return check_number(c);
-    if (first != '{' && first != '[')
-        return check_word(c);
-    if (depth == CS_JSON_DEPTH)
-        return fail(c, c->at, "nested deeper than %d levels", CS_JSON_DEPTH);
-    return first == '{' ? check_object(c, depth + 1) : check_array(c, depth + 1);
-}
-
-/* By its byte order mark, or by two ASCII characters of which each has a NUL beside it. */
+/* Whether the text is UTF-16: a byte order mark, or two ASCII characters, each next to a NUL. */
 static bool is_utf16(const char *text, size_t length)
 {
     if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))

@@ -17,19 +17,6 @@ static bool is_common(cJSON *const *parsed, uint32_t n, const cJSON *member)
     return true;
 }
 
-/* Takes the members off that all objects have alike. */
-static void remove_common(cJSON **parsed, uint32_t n)
-{
-    const cJSON *next;
-    for (const cJSON *at = parsed[0]->child; at; at = next) {
-        next = at->next;
-        if (!is_common(parsed, n, at))
-            continue;
-        for (uint32_t i = n; i-- > 0;) /* the first one last: it has the name */
-            cJSON_DeleteItemFromObjectCaseSensitive(parsed[i], at->string);
-    }
-}
-
 static bool print_member(FILE *out, const cJSON *member, const char *separator)
 {
     char *text = cJSON_IsString(member) ? strdup(member->valuestring) : cs_json_line(member);
@@ -39,7 +26,7 @@ static bool print_member(FILE *out, const cJSON *member, const char *separator)
     return text;
 }
 
-/* "{}" of one that has nothing of its own. */
+/* Label of an object; "{}" if it has no differing members. */
 static const char *object_label(const cJSON *object, cs_arena *arena)
 {
     char *text = NULL;
@@ -68,7 +55,15 @@ bool cs_json_labels_apply(cJSON *const *parsed, uint32_t n)
 cs_status cs_json_labels_make(cJSON **objects, uint32_t n, cs_arena *arena, const char **labels,
                               cs_error *error)
 {
-    remove_common(objects, n);
+    /* Remove the members that all objects share. */
+    const cJSON *next;
+    for (const cJSON *at = objects[0]->child; at; at = next) {
+        next = at->next;
+        if (!is_common(objects, n, at))
+            continue;
+        for (uint32_t i = n; i-- > 0;) /* the first object last: it owns the name */
+            cJSON_DeleteItemFromObjectCaseSensitive(objects[i], at->string);
+    }
     for (uint32_t i = 0; i < n; i++) {
         labels[i] = object_label(objects[i], arena);
         if (!labels[i])

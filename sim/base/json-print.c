@@ -9,34 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cJSON's own printer compares doubles with a tolerance, so that not all of them read back, and
- * writes whole numbers beyond 10^15 with an exponent. Failed writes are looked at once, at the
- * end: a stream remembers them. */
+/* cJSON's own printer rounds doubles, so that not all of them read back, and writes whole numbers
+ * beyond 10^15 with an exponent. Failed writes are checked once, at the end: a stream remembers
+ * them. */
 
 enum { INDENT = 2 };
-
-static void print_number(FILE *out, double value)
-{
-    char text[CS_NUMBER_TEXT_BYTES];
-    if (isfinite(value))
-        fputs(cs_number_format(value, text, sizeof(text)), out);
-    else
-        fputs("null", out);
-}
-
-/* A character of `bytes` bytes, 0 where there is none: names of files may have bytes that are not
- * UTF-8, which JSON cannot hold. What a terminal would obey is escaped. */
-static void print_character(FILE *out, const char *text, size_t bytes)
-{
-    if (*text >= 0x20 && *text < 0x7f)
-        fputc(*text, out);
-    else if (bytes == 0)
-        fputs("\ufffd", out);
-    else if (cs_text_has_control(text, bytes))
-        fprintf(out, "\\u%04x", cs_text_code(text, bytes));
-    else
-        fwrite(text, 1, bytes, out);
-}
 
 static void print_string(FILE *out, const char *text)
 {
@@ -49,8 +26,18 @@ static void print_string(FILE *out, const char *text)
         n = bytes > 0 ? bytes : 1;
         if (found)
             fprintf(out, "\\%c", letters[found - special]);
-        else
-            print_character(out, text, bytes);
+        else {
+            /* File names may contain bytes that are not UTF-8 (bytes == 0), which JSON cannot
+             * represent. Characters that a terminal would interpret are escaped. */
+            if (*text >= 0x20 && *text < 0x7f)
+                fputc(*text, out);
+            else if (bytes == 0)
+                fputs("\ufffd", out);
+            else if (cs_text_has_control(text, bytes))
+                fprintf(out, "\\u%04x", cs_text_code(text, bytes));
+            else
+                fwrite(text, 1, bytes, out);
+        }
     }
     fputc('"', out);
 }
@@ -60,7 +47,7 @@ static bool is_container(const cJSON *value)
     return cJSON_IsArray(value) || cJSON_IsObject(value);
 }
 
-/* An array of scalars stands on one line, anything else that is not empty on several. */
+/* Whether the value takes several lines: non-empty objects, and arrays of containers. */
 static bool is_tall(const cJSON *value)
 {
     if (cJSON_IsObject(value))
@@ -79,35 +66,34 @@ static void start_line(FILE *out, int depth)
 
 static void print_value(FILE *out, const cJSON *value, int depth);
 
-static void print_container(FILE *out, const cJSON *value, int depth)
-{
-    bool tall = is_tall(value), object = cJSON_IsObject(value);
-    fputc(object ? '{' : '[', out);
-    for (const cJSON *child = value->child; child; child = child->next) {
-        if (tall)
-            start_line(out, depth + 1);
-        if (object) {
-            print_string(out, child->string);
-            fputs(": ", out);
-        }
-        print_value(out, child, depth + 1);
-        if (child->next)
-            fputs(tall ? "," : ", ", out);
-    }
-    if (tall)
-        start_line(out, depth);
-    fputc(object ? '}' : ']', out);
-}
-
 static void print_value(FILE *out, const cJSON *value, int depth)
 {
-    if (is_container(value))
-        print_container(out, value, depth);
-    else if (cJSON_IsString(value))
+    if (is_container(value)) {
+        bool tall = is_tall(value), object = cJSON_IsObject(value);
+        fputc(object ? '{' : '[', out);
+        for (const cJSON *child = value->child; child; child = child->next) {
+            if (tall)
+                start_line(out, depth + 1);
+            if (object) {
+                print_string(out, child->string);
+                fputs(": ", out);
+            }
+            print_value(out, child, depth + 1);
+            if (child->next)
+                fputs(tall ? "," : ", ", out);
+        }
+        if (tall)
+            start_line(out, depth);
+        fputc(object ? '}' : ']', out);
+    } else if (cJSON_IsString(value))
         print_string(out, value->valuestring);
-    else if (cJSON_IsNumber(value))
-        print_number(out, value->valuedouble);
-    else
+    else if (cJSON_IsNumber(value)) {
+        char text[CS_NUMBER_TEXT_BYTES];
+        if (isfinite(value->valuedouble))
+            fputs(cs_number_format(value->valuedouble, text, sizeof(text)), out);
+        else
+            fputs("null", out);
+    } else
         fputs(cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "null", out);
 }
 
@@ -128,7 +114,8 @@ char *cs_json_print(const cJSON *root)
     return text;
 }
 
-/* The printer breaks lines; within texts line breaks are escaped, so all of them are its own. */
+/* Joins the printed lines. Line breaks within strings are escaped, so every one is the
+ * printer's. */
 char *cs_json_line(const cJSON *value)
 {
     char *text = cs_json_print(value), *end = text;

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One assignment "pointer = value" as it walks down the document. */
+/* One assignment "pointer = value" while it descends into the document. */
 typedef struct setter {
     const char *origin, *pointer;
     cs_error *error;
-    const char *rest; /* of the pointer: "/" and on, or "" */
-    char *token;      /* the current part of the pointer, unescaped; room for the whole pointer */
-    int depth;        /* of the container that the walk has reached; the root's is 1 */
-    size_t parent;    /* bytes of the pointer that lead to that container */
-    cJSON *grown, *grown_in; /* the first object that the walk made, and where; or NULL */
+    const char *rest; /* rest of the pointer: "" or from a "/" on */
+    char *token;      /* current part of the pointer, unescaped; has room for the whole pointer */
+    int depth;        /* depth of the current container; the root has 1 */
+    size_t parent;    /* bytes of the pointer that lead to the current container */
+    cJSON *grown, *grown_in; /* first object that was created, and its parent; or NULL */
 } setter;
 
 static cs_status fail(const setter *s, const char *format, ...) CS_PRINTF(2, 3);
@@ -56,7 +56,8 @@ static cs_status check_pointer(const setter *s)
     return is_utf8(s->pointer) ? CS_OK : fail(s, "must be UTF-8");
 }
 
-/* Text that is no JSON is a string as it stands, so that words need no quotes within quotes. */
+/* Parses the value. A text that is not JSON is taken as a string, so that words need no quotes
+ * within quotes. */
 static cs_status read_value(const setter *s, const char *text, cJSON **value)
 {
     cs_status status = cs_json_parse(s->origin, text, strlen(text), value, NULL);
@@ -71,7 +72,7 @@ static cs_status read_value(const setter *s, const char *text, cJSON **value)
     return CS_OK;
 }
 
-/* Moves the next part of the pointer into s->token. */
+/* Copies the next part of the pointer into s->token. */
 static cs_status next_token(setter *s)
 {
     char *end = s->token;
@@ -92,26 +93,22 @@ static cs_status next_token(setter *s)
     return CS_OK;
 }
 
-static cs_status find_element(const setter *s, cJSON *array, cJSON **child)
-{
-    char quoted[CS_TEXT_QUOTED_BYTES];
-    int size = cJSON_GetArraySize(array);
-    size_t digits = strspn(s->token, "0123456789");
-    bool whole = digits > 0 && s->token[digits] == '\0' && (digits == 1 || *s->token != '0');
-    errno = 0;
-    long index = whole ? strtol(s->token, NULL, 10) : -1;
-    if (index < 0 || index >= size || errno == ERANGE)
-        return fail(s, "no element %s in an array of %d (the first is 0)",
-                    cs_text_quote(s->token, quoted, sizeof(quoted)), size);
-    *child = cJSON_GetArrayItem(array, (int)index);
-    return CS_OK;
-}
-
-/* *child is NULL when an object has no such key. */
+/* Finds the child named by s->token; *child is NULL if an object has no such key. */
 static cs_status find_child(const setter *s, cJSON *parent, cJSON **child)
 {
-    if (cJSON_IsArray(parent))
-        return find_element(s, parent, child);
+    if (cJSON_IsArray(parent)) {
+        char quoted[CS_TEXT_QUOTED_BYTES];
+        int size = cJSON_GetArraySize(parent);
+        size_t digits = strspn(s->token, "0123456789");
+        bool whole = digits > 0 && s->token[digits] == '\0' && (digits == 1 || *s->token != '0');
+        errno = 0;
+        long index = whole ? strtol(s->token, NULL, 10) : -1;
+        if (index < 0 || index >= size || errno == ERANGE)
+            return fail(s, "no element %s in an array of %d (the first is 0)",
+                        cs_text_quote(s->token, quoted, sizeof(quoted)), size);
+        *child = cJSON_GetArrayItem(parent, (int)index);
+        return CS_OK;
+    }
     if (!cJSON_IsObject(parent))
         return fail(s, "%.*s is %s, which has no keys", (int)(s->parent > 200 ? 200 : s->parent),
                     s->pointer, cs_json_kind(parent));
@@ -119,7 +116,7 @@ static cs_status find_child(const setter *s, cJSON *parent, cJSON **child)
     return CS_OK;
 }
 
-/* A parent that is missing becomes an object: which keys there are is known by who reads them. */
+/* Creates a missing parent as an object: only the reader of the document knows which keys exist. */
 static cs_status grow(setter *s, cJSON *at, cJSON **child)
 {
     if (s->depth >= CS_JSON_DEPTH)
@@ -134,7 +131,7 @@ static cs_status grow(setter *s, cJSON *at, cJSON **child)
     return CS_OK;
 }
 
-/* Walks to the container that holds the last part of the pointer; *child as find_child says. */
+/* Descends to the container of the last part of the pointer; *child as in find_child. */
 static cs_status walk(setter *s, cJSON *root, cJSON **parent, cJSON **child)
 {
     cJSON *at = root;
@@ -176,7 +173,7 @@ void cs_json_replace(cJSON *parent, cJSON *child, cJSON *value)
     cJSON_ReplaceItemViaPointer(parent, child, value);
 }
 
-/* The value is the document's on success only. */
+/* Stores the value, which belongs to the document only on success. */
 static cs_status put(const setter *s, cJSON *parent, cJSON *child, cJSON *value)
 {
     if (s->depth + depth_of(value) > CS_JSON_DEPTH)

@@ -12,30 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cJSON's parser writes to a variable of its own, which nobody here reads, in every call; several
- * threads that parse must take turns all the same. The check, which is longer, needs no turns. */
+/* Every call of cJSON's parser writes to a global that is never read here, so threads must take
+ * turns. The checker, which takes longer, needs no lock. */
 static pthread_mutex_t parsing = PTHREAD_MUTEX_INITIALIZER;
 
-static cJSON *parse(const char *text, size_t length)
-{
-    pthread_mutex_lock(&parsing);
-    cJSON *parsed = cJSON_ParseWithLength(text, length);
-    pthread_mutex_unlock(&parsing);
-    return parsed;
-}
-
-/* After the check nothing but memory can fail cJSON. */
+/* After the check, cJSON can fail only for lack of memory. */
 cs_status cs_json_parse(const char *name, const char *text, size_t length, cJSON **root,
                         cs_error *error)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark, as some editors put */
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark that some editors write */
     if (length >= 3 && memcmp(text, mark, 3) == 0) {
         text += 3;
         length -= 3;
     }
     CS_TRY(cs_json_check(name, text, length, error));
     cs_number_locale locale = cs_number_locale_enter();
-    cJSON *parsed = parse(text, length);
+    pthread_mutex_lock(&parsing);
+    cJSON *parsed = cJSON_ParseWithLength(text, length);
+    pthread_mutex_unlock(&parsing);
     cs_number_locale_leave(locale);
     if (!parsed)
         return cs_error_no_memory(error);
@@ -59,7 +53,7 @@ cs_status cs_json_load(const char *path, cJSON **root, cs_error *error)
     return status;
 }
 
-/* Appends to `text` of `size` bytes and returns the new end, which never passes the last byte. */
+/* Appends to `text` of `size` bytes and returns the new end, which stays within the buffer. */
 static size_t append(char *text, size_t size, size_t end, const char *piece, size_t length)
 {
     if (length > size - 1 - end)
@@ -103,7 +97,7 @@ char *cs_json_pointer(const cs_json_place *place, char *text, size_t size)
     return text;
 }
 
-/* A key may hold anything; a message stays one line. */
+/* A key may contain anything, so it is escaped; a message stays one line. */
 cs_status cs_json_invalid(const cs_json_place *place, cs_error *error, const char *format, ...)
 {
     char pointer[256], shown[300], message[1024];
@@ -157,7 +151,7 @@ const char *cs_json_kind(const cJSON *value)
     case cJSON_Object:
         return "an object";
     default:
-        return "no JSON value";
+        return "not a JSON value";
     }
 }
 

@@ -14,31 +14,8 @@ static const char *const level_names[] = {
 
 enum { LEVELS = sizeof(level_names) / sizeof(level_names[0]) };
 
-/* A message of any length, line by line, without what a terminal would obey. Where memory has run
- * out it is cut. */
-static void print(FILE *out, const char *format, va_list arguments)
-{
-    char few[1024], *text = few;
-    va_list again;
-    va_copy(again, arguments);
-    const int length = vsnprintf(few, sizeof(few), format, arguments);
-    if (length >= (int)sizeof(few) && (text = malloc((size_t)length + 1)))
-        vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    const char *line = text ? text : few;
-    for (bool more = true; more;) {
-        const size_t bytes = strcspn(line, "\n");
-        cs_text_print(out, line, bytes);
-        fputc('\n', out);
-        more = line[bytes] == '\n';
-        line += bytes + more;
-    }
-    if (text != few)
-        free(text);
-}
-
-/* The stream is locked over the whole line: lines of several threads do not mix. A failed write to
- * standard error cannot be told to anyone, so results of printing are not looked at. */
+/* The stream is locked for the whole line, so that lines of several threads do not mix. If standard
+ * error cannot be written, nobody can be told, so results of printing are ignored. */
 void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...)
 {
     if (!log->out || level > log->level)
@@ -50,7 +27,25 @@ void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...
         fputs("sim: ", log->out);
     else
         fprintf(log->out, "sim: %s: ", level_names[level]);
-    print(log->out, format, arguments);
+    /* Format the whole message (truncated if memory runs out) and print it line by line, with
+     * characters escaped that a terminal would interpret. */
+    char few[1024], *text = few;
+    va_list again;
+    va_copy(again, arguments);
+    const int length = vsnprintf(few, sizeof(few), format, arguments);
+    if (length >= (int)sizeof(few) && (text = malloc((size_t)length + 1)))
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    const char *line = text ? text : few;
+    for (bool more = true; more;) {
+        const size_t bytes = strcspn(line, "\n");
+        cs_text_print(log->out, line, bytes);
+        fputc('\n', log->out);
+        more = line[bytes] == '\n';
+        line += bytes + more;
+    }
+    if (text != few)
+        free(text);
     funlockfile(log->out);
     va_end(arguments);
 }

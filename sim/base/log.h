@@ -1,5 +1,5 @@
-/* Messages for people, on standard error, by level. The library below the command line returns
- * errors and never prints; a command owns one cs_log. */
+/* Messages for users, on standard error, by level. Libraries below the command line return errors
+ * and never print; a command owns one cs_log. */
 #ifndef CS_BASE_LOG_H
 #define CS_BASE_LOG_H
 
@@ -18,13 +18,13 @@ typedef struct cs_log {
 /* Writes "sim: warning: text\n". Info messages have no level name. */
 void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...) CS_PRINTF(3, 4);
 
-/* Writes each message of `messages` on its own line, and how many more there were. */
+/* Writes each message on its own line, then the number of messages that were dropped. */
 void cs_log_each(const cs_log *log, cs_log_level level, const cs_error *messages);
 
-/* The same at the level of errors. */
+/* Writes errors. */
 void cs_log_error(const cs_log *log, const cs_error *error);
 
-/* "error", "warning", "info" or "debug"; false when it is none of them. */
+/* Parses "error", "warning", "info" or "debug". Returns false for other names. */
 bool cs_log_level_parse(const char *name, cs_log_level *level);
 
 #endif

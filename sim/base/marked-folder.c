@@ -30,7 +30,7 @@ static const char *name_of(const char *path)
 
 /* ---- opening ---- */
 
-/* Never 0 to 2: a program that uses the library may have closed them. */
+/* Avoids descriptors 0 to 2, which a program that uses the library may have closed. */
 static int open_at(int parent, const char *name, int flags)
 {
     const int opened = openat(parent, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -41,7 +41,7 @@ static int open_at(int parent, const char *name, int flags)
     return moved;
 }
 
-/* `flags`: of the mark. False if one of them cannot be opened. */
+/* Opens folder and mark (with `flags`). Returns false if either fails. */
 static bool open_both(const char *path, int flags, cs_marked_folder *made)
 {
     const int folder = open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
@@ -64,13 +64,6 @@ void cs_marked_folder_close(cs_marked_folder *made)
     *made = (cs_marked_folder){0};
 }
 
-static bool is_still(const char *path, int folder)
-{
-    struct stat named, opened;
-    return lstat(path, &named) == 0 && fstat(folder, &opened) == 0 &&
-           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
-}
-
 /* ---- the mark ---- */
 
 static bool skip_text(char **at, const char *text)
@@ -82,7 +75,7 @@ static bool skip_text(char **at, const char *text)
     return true;
 }
 
-/* Without snprintf, which a signal handler may not call. */
+/* snprintf is not async-signal-safe. */
 static bool skip_number(char **at, uintmax_t number)
 {
     char digits[24] = {0};
@@ -93,8 +86,8 @@ static bool skip_number(char **at, uintmax_t number)
     return skip_text(at, digits + first);
 }
 
-/* Reads the mark into `text`. Returns the names of the entries, one a line; NULL unless this
- * user made the mark for this folder under this name. */
+/* Reads the mark into `text`. Returns the names of the entries, one per line, or NULL if this user
+ * did not make the mark for this folder under this name. */
 static char *read_mark(const cs_marked_folder *made, const char *name, char text[MARK_BYTES])
 {
     struct stat of_folder, of_mark;
@@ -125,7 +118,7 @@ static bool write_mark(const cs_marked_folder *made, const char *name)
     return cs_file_write_all(made->mark, text, (size_t)length);
 }
 
-/* The folder is locked before its mark is written: without a mark nobody else removes it. */
+/* Locks the folder before writing its mark: without a mark no other process removes it. */
 bool cs_marked_folder_make(char *path, cs_marked_folder *made)
 {
     memcpy(path + strlen(path) - CHOSEN, "XXXXXX", CHOSEN);
@@ -146,7 +139,7 @@ bool cs_marked_folder_make(char *path, cs_marked_folder *made)
     return false;
 }
 
-/* The mark with one entry more has to fit what read_mark reads. */
+/* Refuses an entry that would make the mark exceed read_mark's buffer. */
 bool cs_marked_folder_list(const cs_marked_folder *made, const char *name)
 {
     struct stat info;
@@ -161,9 +154,9 @@ bool cs_marked_folder_list(const cs_marked_folder *made, const char *name)
     return cs_file_write_all(made->mark, line, (size_t)length);
 }
 
-/* ---- removing: only what a signal handler may call ---- */
+/* ---- removal: async-signal-safe ---- */
 
-struct entry { /* as the kernel writes it */
+struct entry { /* layout defined by the kernel */
     uint64_t inode, offset;
     unsigned short length;
     unsigned char type;
@@ -171,22 +164,6 @@ struct entry { /* as the kernel writes it */
 };
 
 static void remove_entry(int parent, const char *name, int level);
-
-/* Entries on another file system, which somebody has mounted there, stay. readdir allocates, so
- * that a signal handler may not call it. */
-static void empty(int folder, int level)
-{
-    _Alignas(struct entry) char entries[ENTRIES_BYTES];
-    long length;
-    while ((length = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
-        for (long at = 0; at < length;) {
-            const struct entry *one = (const struct entry *)(const void *)(entries + at);
-            if (strcmp(one->name, ".") != 0 && strcmp(one->name, "..") != 0)
-                remove_entry(folder, one->name, level + 1);
-            at += one->length;
-        }
-    }
-}
 
 static void remove_entry(int parent, const char *name, int level)
 {
@@ -196,13 +173,25 @@ static void remove_entry(int parent, const char *name, int level)
     const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
-    if (fstat(parent, &outer) == 0 && fstat(folder, &inner) == 0 && outer.st_dev == inner.st_dev)
-        empty(folder, level);
+    if (fstat(parent, &outer) == 0 && fstat(folder, &inner) == 0 && outer.st_dev == inner.st_dev) {
+        /* Entries on another file system, mounted there by somebody, stay. readdir is not
+         * async-signal-safe, because it allocates. */
+        _Alignas(struct entry) char entries[ENTRIES_BYTES];
+        long length;
+        while ((length = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
+            for (long at = 0; at < length;) {
+                const struct entry *one = (const struct entry *)(const void *)(entries + at);
+                if (strcmp(one->name, ".") != 0 && strcmp(one->name, "..") != 0)
+                    remove_entry(folder, one->name, level + 1);
+                at += one->length;
+            }
+        }
+    }
     close(folder);
     (void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Removes the entries that the mark lists. Returns whether it removed them all. */
+/* Removes the entries that the mark lists. Returns whether none remains. */
 static bool remove_listed(int folder, char *names)
 {
     bool gone = true;
@@ -220,7 +209,11 @@ static bool remove_listed(int folder, char *names)
 bool cs_marked_folder_remove(const char *path, const cs_marked_folder *made)
 {
     char text[MARK_BYTES];
-    char *names = is_still(path, made->folder) ? read_mark(made, name_of(path), text) : NULL;
+    struct stat named, opened;
+    char *names = (lstat(path, &named) == 0 && fstat(made->folder, &opened) == 0 &&
+                   named.st_dev == opened.st_dev && named.st_ino == opened.st_ino)
+                      ? read_mark(made, name_of(path), text)
+                      : NULL;
     if (!names)
         return true;
     if (!remove_listed(made->folder, names) || unlinkat(made->folder, mark_name, 0) != 0)

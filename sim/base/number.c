@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to here every whole number is a double, and its digits are all meant. */
+/* every whole number up to here is a double */
 static const double largest_whole = 9007199254740992.0;
 
 static const char *skip_digits(const char *at, const char *end)

@@ -1,7 +1,7 @@
 /* Numbers as text, the same in every locale.
  *
- * strtod and printf take the decimal point from the locale; a program that embeds the simulator
- * may have set one with a comma. Everything here reads and writes a point.
+ * strtod and printf use the locale's decimal point, and a program that embeds the simulator may
+ * have set a locale with a comma. Everything here reads and writes a point.
  */
 #ifndef CS_BASE_NUMBER_H
 #define CS_BASE_NUMBER_H
@@ -12,22 +12,22 @@
 
 enum { CS_NUMBER_TEXT_BYTES = 32 }; /* enough for any formatted number */
 
-/* The length of the number, as JSON writes them (-1.5e3; not +1, 01, .5, 1., 0x1, inf), that
- * `text` begins with; 0 when it does not begin with one. */
+/* Length of the JSON number (-1.5e3; not +1, 01, .5, 1., 0x1, inf) at the start of `text`; 0:
+ * none. */
 size_t cs_number_scan(const char *text, size_t length);
 
-/* The double nearest to the number that the `length` bytes of `text` are; false, *out untouched,
- * when they are none, too large for a double, or longer than CS_NUMBER_LONGEST. */
+/* Parses the whole text as a number. Returns false, without writing *out, if it is not one,
+ * overflows a double, or is longer than CS_NUMBER_LONGEST. */
 bool cs_number_parse(const char *text, size_t length, double *out);
 
-enum { CS_NUMBER_LONGEST = 63 }; /* bytes; cJSON has the same limit, silently */
+enum { CS_NUMBER_LONGEST = 63 }; /* bytes; cJSON silently has the same limit */
 
-/* Writes as many digits (15 to 17, without trailing zeros) as reading back the same double takes;
- * whole numbers up to 2^53 without an exponent; "nan", "inf" and "-inf". Returns `text`. */
+/* Writes the fewest digits (15 to 17, without trailing zeros) that read back as the same double;
+ * whole numbers up to 2^53 without an exponent; "nan", "inf", "-inf". Returns `text`. */
 char *cs_number_format(double value, char *text, size_t size);
 
-/* Makes the calling thread use the C locale until the matching leave, around calls of libraries
- * that use the locale. Leaving also when entering failed for lack of memory is right. */
+/* Switches the calling thread to the C locale until the matching leave, around library calls that
+ * use the locale. If entering failed for lack of memory, leaving has no effect. */
 typedef struct cs_number_locale {
     locale_t c, before;
 } cs_number_locale;
@@ -35,7 +35,7 @@ typedef struct cs_number_locale {
 cs_number_locale cs_number_locale_enter(void);
 void cs_number_locale_leave(cs_number_locale locale);
 
-/* For qsort: doubles in ascending order. */
+/* Compares doubles for qsort, in ascending order. */
 int cs_number_compare(const void *a, const void *b);
 
 #endif

@@ -11,20 +11,20 @@
 
 enum { STACK_BYTES = 8 << 20 };
 
-static const long tick = 100000000; /* ns between looks at progress */
+static const long tick = 100000000; /* ns between steps of progress */
 
-/* What the threads share. */
+/* State shared by the threads. */
 struct cs_crew {
     const cs_pool *pool;
     uint32_t n_threads;
     pthread_t *threads;
     atomic_bool stop;
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* protects the members below */
     pthread_cond_t given, changed;
-    uint32_t *points, n_points, capacity, next; /* those from `next` on are to be done */
+    uint32_t *points, n_points, capacity, next; /* points[next ...] have not been started */
     bool closed;                                /* no more points will come */
-    bool lost;                                  /* a point, as memory ran out */
-    cs_pool_item *first, *last;                 /* done, not yet taken */
+    bool lost;                                  /* a point was lost because memory ran out */
+    cs_pool_item *first, *last;                 /* finished, not yet taken */
     uint32_t running;
 };
 
@@ -54,19 +54,7 @@ static bool goes_on(void *context, const char *what, uint64_t done, uint64_t tot
     return !atomic_load(&crew->stop);
 }
 
-static void hand_over(cs_crew *crew, cs_pool_item *item)
-{
-    pthread_mutex_lock(&crew->mutex);
-    if (crew->last)
-        crew->last->next = item;
-    else
-        crew->first = item;
-    crew->last = item;
-    pthread_cond_signal(&crew->changed);
-    pthread_mutex_unlock(&crew->mutex);
-}
-
-/* Waits for a point; false when there will be none. */
+/* Waits for a point. Returns false if there will be no more. */
 static bool next_point(cs_crew *crew, uint32_t *point)
 {
     pthread_mutex_lock(&crew->mutex);
@@ -83,7 +71,8 @@ static void *worker(void *context)
 {
     cs_crew *crew = context;
     const cs_progress progress = {goes_on, crew};
-    const cs_number_locale locale = cs_number_locale_enter(); /* threads have the program's */
+    /* threads inherit the program's locale */
+    const cs_number_locale locale = cs_number_locale_enter();
     uint32_t point;
     bool lost = false;
     while (next_point(crew, &point)) {
@@ -99,8 +88,16 @@ static void *worker(void *context)
         }
         if (item->status == CS_INTERRUPTED)
             cs_pool_item_destroy(item);
-        else
-            hand_over(crew, item);
+        else {
+            pthread_mutex_lock(&crew->mutex);
+            if (crew->last)
+                crew->last->next = item;
+            else
+                crew->first = item;
+            crew->last = item;
+            pthread_cond_signal(&crew->changed);
+            pthread_mutex_unlock(&crew->mutex);
+        }
     }
     cs_number_locale_leave(locale);
     pthread_mutex_lock(&crew->mutex);
@@ -161,7 +158,7 @@ static bool init_locks(cs_crew *crew)
     return ready;
 }
 
-/* With a stack of its own size: `ulimit -s` may ask for less than a point takes. */
+/* Sets the stack size, because `ulimit -s` may be less than a point needs. */
 static bool start_thread(pthread_t *thread, cs_crew *crew)
 {
     pthread_attr_t attributes;
@@ -173,7 +170,7 @@ static bool start_thread(pthread_t *thread, cs_crew *crew)
     return started;
 }
 
-/* Fewer threads than wanted do as well. */
+/* Starts up to `wanted` threads; at least one is enough. */
 static cs_status start_threads(cs_crew *crew, uint32_t wanted, cs_error *error)
 {
     crew->running = wanted;
@@ -257,7 +254,7 @@ cs_status cs_crew_put(cs_crew *crew, const uint32_t *points, uint32_t n, cs_erro
 
 /* ---- the calling thread ---- */
 
-/* Waits for something to take, for all workers to end, or for the time. */
+/* Waits until an item is finished, all workers have ended, or the time is up. */
 static cs_pool_item *wait_for_items(cs_crew *crew, long ns, bool *ended)
 {
     struct timespec until;
@@ -302,7 +299,7 @@ static cs_status take_items(const cs_pool *pool, cs_pool_item *items, cs_pool_ga
     return status;
 }
 
-/* The workers have ended when it returns. */
+/* Collects items until all workers have ended. */
 static cs_status collect(cs_crew *crew, const cs_progress *progress, cs_error *error)
 {
     const cs_pool *pool = crew->pool;
@@ -318,15 +315,15 @@ static cs_status collect(cs_crew *crew, const cs_progress *progress, cs_error *e
         if (status != CS_OK || !wanted)
             atomic_store(&crew->stop, true);
     }
-    if (status == CS_OK && !wanted) /* with those that were still under way */
+    if (status == CS_OK && !wanted) /* points in flight were still collected */
         status = cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", gauge.n,
                               pool->n_points, pool->points_are);
     if (status == CS_OK && gauge.n < pool->n_points)
-        status = cs_error_no_memory(error); /* a worker had none for what it made */
+        status = cs_error_no_memory(error); /* a worker had no memory for a result */
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the pool ---- */
 
 typedef struct ranked {
     double cost;

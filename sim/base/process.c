@@ -16,7 +16,7 @@
 
 /* ---- starting ---- */
 
-/* A pipe's two ends; -1: there is none. */
+/* The two ends of a pipe; -1: closed. */
 typedef struct ends {
     int from, to;
 } ends;
@@ -52,8 +52,8 @@ static bool redirect(const cs_process_how *how, int messages)
     return said >= 0 && dup2(said, STDOUT_FILENO) >= 0 && dup2(said, STDERR_FILENO) >= 0;
 }
 
-/* The child, until it is the program; what fails is told through `failure`. The kernel ends it when
- * the thread that made it has gone. */
+/* Turns the forked child into the program; reports a failure through the pipe `failure`. The kernel
+ * ends the child when the thread that forked it ends. */
 static _Noreturn void become(char *const *words, const cs_process_how *how, pid_t parent,
                              int messages, int failure, const sigset_t *mask)
 {
@@ -68,7 +68,7 @@ static _Noreturn void become(char *const *words, const cs_process_how *how, pid_
     _exit(127);
 }
 
-/* 0 and the process, or an error number. */
+/* Starts the child. Returns 0 and the process, or an errno. */
 static int start(char *const *words, const cs_process_how *how, int messages, pid_t *process,
                  cs_leftover **leftover)
 {
@@ -83,7 +83,7 @@ static int start(char *const *words, const cs_process_how *how, int messages, pi
         become(words, how, parent, messages, failure.to, &before);
     code = made < 0 ? errno : 0;
     if (made > 0) {
-        (void)setpgid(made, made); /* whoever comes first */
+        (void)setpgid(made, made); /* set by parent and child, as either may run first */
         *leftover = cs_leftover_process(made, how->gentle);
     }
     cs_interrupt_release(&before);
@@ -99,26 +99,10 @@ static int start(char *const *words, const cs_process_how *how, int messages, pi
     return code;
 }
 
-/* ---- listening ---- */
+/* ---- running ---- */
 
-/* Line by line, until nobody has the other end any more. */
-static bool hand_on(FILE *from)
-{
-    static const char error[] = "sim: error: ";
-    char *text = NULL;
-    size_t size = 0;
-    bool said = false;
-    for (ssize_t length; (length = getline(&text, &size, from)) >= 0;) {
-        said |= strncmp(text, error, sizeof(error) - 1) == 0;
-        (void)fwrite(text, 1, (size_t)length, stderr);
-    }
-    free(text);
-    return said;
-}
-
-/* ---- all of it ---- */
-
-/* Its number is free for others only when it is no longer one that may be killed. */
+/* Waits for the process. Its id must not be reused while it is still registered to be killed, so it
+ * is reaped only after that. */
 static int wait_for(pid_t process, cs_leftover *leftover, cs_process_end *end)
 {
     siginfo_t info;
@@ -142,11 +126,22 @@ int cs_process_run(const char *const *words, const cs_process_how *how, cs_proce
     *end = (cs_process_end){0};
     if (code == 0 && how->listen && !(from = fdopen(messages.from, "r")))
         code = errno;
-    if (code == 0) /* exec takes its words as not const, and changes none */
+    if (code == 0) /* exec does not modify its words, though they are not const */
         code = start((char *const *)(uintptr_t)words, how, messages.to, &process, &leftover);
     close_end(&messages.to);
-    if (code == 0 && from)
-        end->said_error = hand_on(from);
+    if (code == 0 && from) {
+        /* Forward lines until the pipe is closed. */
+        static const char error[] = "sim: error: ";
+        char *text = NULL;
+        size_t size = 0;
+        bool said = false;
+        for (ssize_t length; (length = getline(&text, &size, from)) >= 0;) {
+            said |= strncmp(text, error, sizeof(error) - 1) == 0;
+            (void)fwrite(text, 1, (size_t)length, stderr);
+        }
+        free(text);
+        end->said_error = said;
+    }
     if (code == 0)
         code = wait_for(process, leftover, end);
     if (from)

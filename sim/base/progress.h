@@ -1,8 +1,8 @@
 /* Progress of long work, and the way to stop it.
  *
- * Work that may last calls cs_progress_step now and then. The callback shows something (only on a
- * terminal, and only once the work has lasted a second) and returns false to ask the work to stop,
- * which it then does with CS_INTERRUPTED. A step with all done wipes what is shown.
+ * Long work calls cs_progress_step now and then. The callback shows progress (only on a terminal,
+ * and only after a second) and returns false to ask the work to stop, which then ends with
+ * CS_INTERRUPTED. A step with done == total clears the line.
  */
 #ifndef CS_BASE_PROGRESS_H
 #define CS_BASE_PROGRESS_H
@@ -15,7 +15,7 @@ typedef struct cs_progress {
     void *context;
 } cs_progress;
 
-/* True to go on. `progress` may be NULL. */
+/* Returns whether to continue. `progress` may be NULL. */
 static inline bool cs_progress_step(const cs_progress *progress, const char *what, uint64_t done,
                                     uint64_t total)
 {

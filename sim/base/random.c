@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-_Static_assert(ULONG_MAX == UINT64_MAX, "GSL hands out unsigned long, which must hold 64 bits");
+_Static_assert(ULONG_MAX == UINT64_MAX, "GSL returns unsigned long, which must have 64 bits");
 
 typedef struct xoshiro {
     uint64_t s[4];
@@ -16,8 +16,8 @@ static uint64_t rotate_left(uint64_t x, unsigned int bits)
     return (x << bits) | (x >> (64 - bits));
 }
 
-/* One step of splitmix64 (Steele, Lea, Flood 2014): a permutation of a counter, so that four
- * successive outputs are never all zero, the one state that xoshiro must not have. */
+/* One step of splitmix64 (Steele, Lea, Flood 2014): a permutation of a counter, so four successive
+ * outputs are never all zero, the one state that xoshiro must not have. */
 static uint64_t splitmix(uint64_t *counter)
 {
     uint64_t z = *counter += UINT64_C(0x9e3779b97f4a7c15);
@@ -48,7 +48,7 @@ static unsigned long xoshiro_get(void *state)
     return result;
 }
 
-/* The upper 53 bits: every double of [0, 1) that is a multiple of 2^-53, all equally likely. */
+/* Uses the upper 53 bits: every multiple of 2^-53 in [0, 1), all equally likely. */
 static double xoshiro_get_double(void *state)
 {
     return (double)(xoshiro_get(state) >> 11) * 0x1p-53;

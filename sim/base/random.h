@@ -1,8 +1,8 @@
 /* Deterministic random streams for GSL's distributions.
  *
- * One seed for a run; each use draws from a stream of its own, named by text, so that adding a use
- * changes no other one. The generator is xoshiro256** (Blackman and Vigna 2021), its state filled
- * by splitmix64 from the hash of seed and name.
+ * A run has one seed; each use draws from its own stream, identified by name, so that adding a use
+ * does not change the others. The generator is xoshiro256** (Blackman and Vigna 2021), whose state
+ * splitmix64 fills from the hash of seed and name.
  */
 #ifndef CS_BASE_RANDOM_H
 #define CS_BASE_RANDOM_H
@@ -10,8 +10,8 @@
 #include <gsl/gsl_rng.h>
 #include <stdint.h>
 
-/* A generator to use with gsl_ran_*; free it with gsl_rng_free. NULL when memory runs out (if the
- * program has turned off GSL's error handler, which would abort before). */
+/* Returns a generator for gsl_ran_*; free it with gsl_rng_free. NULL if memory runs out (provided
+ * the program has turned off GSL's error handler, which aborts). */
 gsl_rng *cs_random_stream(uint64_t seed, const char *name);
 
 #endif

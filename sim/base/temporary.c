@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 static const char chosen[] = "XXXXXX";
-static const char file_name[] = ".content"; /* hidden, for programs that look for whole results */
+/* hidden from programs that look for complete results */
+static const char file_name[] = ".content";
 
-/* `beginning`: first part of the folder's path. */
+/* `beginning`: path of the folder without its random suffix. */
 static cs_status make_folder(cs_temporary *temporary, const char *beginning, const char *shown,
                              cs_error *error)
 {
@@ -46,7 +47,7 @@ static cs_status make_folder(cs_temporary *temporary, const char *beginning, con
     return status;
 }
 
-/* Adds the file that the temporary was made for. */
+/* Creates the requested file. */
 static cs_status make_file(cs_temporary *temporary, mode_t mode, const char *text, size_t length,
                            const char *shown, cs_error *error)
 {

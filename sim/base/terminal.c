@@ -11,12 +11,6 @@ void cs_terminal_init(cs_terminal *terminal)
     *terminal = (cs_terminal){.shows = isatty(STDERR_FILENO) == 1};
 }
 
-/* In s: a line of its own is a row of somebody's log. */
-static double pause_of(const cs_terminal *terminal)
-{
-    return terminal->shows ? 0.1 : 10;
-}
-
 static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_t total)
 {
     const char *begin = terminal->shows ? "\r\033[K" : "sim: ";
@@ -30,7 +24,7 @@ static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_
     if (total > 0 && done >= total)
         cs_terminal_clear(terminal);
     if ((total > 0 && done >= total) || now - terminal->started < 1 ||
-        now - terminal->latest < pause_of(terminal))
+        now - terminal->latest < (terminal->shows ? 0.1 : 10))
         return;
     terminal->latest = now;
     terminal->shown = terminal->shows;

@@ -6,19 +6,20 @@
 
 typedef struct cs_terminal {
     bool shows;     /* standard error is a terminal */
-    bool lines;     /* else: now and then a line of its own */
-    bool shown;     /* a line of progress is on it */
-    double started; /* s, of cs_clock_seconds: when the present work began */
-    double latest;  /* when the line was last written */
+    bool lines;     /* not a terminal: print a line now and then */
+    bool shown;     /* the terminal shows a line of progress */
+    double started; /* cs_clock_seconds() when the current work began */
+    double latest;  /* cs_clock_seconds() when the line was last written */
     const char *what;
 } cs_terminal;
 
 void cs_terminal_init(cs_terminal *terminal);
 
-/* Progress that writes to it, and asks the work to stop after Ctrl-C (sim/base/interrupt.h). */
+/* Returns a progress that writes to the terminal and asks the work to stop after Ctrl-C
+ * (sim/base/interrupt.h). */
 cs_progress cs_terminal_progress(cs_terminal *terminal);
 
-/* Wipes the line of progress. */
+/* Clears the line of progress. */
 void cs_terminal_clear(cs_terminal *terminal);
 
 #endif

@@ -7,14 +7,14 @@
 #include <string.h>
 
 typedef struct stream {
-    char **text; /* the caller's */
+    char **text; /* the caller's pointer */
     size_t *length;
     char *bytes;
     size_t n, capacity;
-    bool failed; /* memory ran out: what is printed from then on is dropped */
+    bool failed; /* memory ran out: all further output is dropped */
 } stream;
 
-/* Room for n more bytes and a NUL. */
+/* Makes room for n more bytes and a NUL. */
 static bool reserve(stream *s, size_t n)
 {
     const size_t needed = s->n + n + 1;

@@ -1,4 +1,4 @@
-/* Streams that print into memory, and tell when it ran out.
+/* Streams that print into memory, and report if it ran out.
  *
  *     char *text;
  *     size_t length;
@@ -8,17 +8,18 @@
  *         return NULL;
  *     return text;
  *
- * POSIX has open_memstream for it; but with that of glibc, text that found no room is missing, and
- * neither ferror nor fclose says so. */
+ * glibc's open_memstream silently drops text that does not fit into memory: neither ferror nor
+ * fclose reports it.
+ */
 #ifndef CS_BASE_TEXT_STREAM_H
 #define CS_BASE_TEXT_STREAM_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* NULL when memory runs out. fclose returns 0 when all is in *text, which ends with a NUL that
- * *length does not count, for the caller to free; otherwise *text is NULL. Until then *text is
- * NULL, and *length is 0. */
+/* Returns NULL if memory runs out. If fclose returns 0, *text is the complete text, which the
+ * caller frees; it ends with a NUL that *length does not count. Otherwise *text is NULL. Until then
+ * *text is NULL and *length 0. */
 FILE *cs_text_stream(char **text, size_t *length);
 
 #endif

@@ -22,7 +22,8 @@ static size_t character_length(unsigned char lead)
 
 size_t cs_text_character(const char *text, size_t length)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000}; /* below it: overlong */
+    /* smaller codes are overlong */
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
     if (length == 0)
         return 0;
     unsigned char lead = (unsigned char)text[0];
@@ -51,15 +52,15 @@ uint32_t cs_text_code(const char *text, size_t n)
     return code;
 }
 
-/* What a terminal obeys: control characters, of which 0x80 to 0x9f are some, and those that turn
- * the direction of what follows. */
+/* Whether a terminal interprets the character: control characters (also 0x80 to 0x9f) and those
+ * that change the direction of text. */
 static bool is_control(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||
            (code >= 0x2066 && code <= 0x2069);
 }
 
-/* One character of the input as it is shown; *used is set to the bytes it took. */
+/* Writes one input character with escapes; *used is the number of input bytes. */
 static size_t show_character(const char *text, size_t length, size_t *used, char shown[8])
 {
     size_t n = cs_text_character(text, length);
@@ -75,7 +76,7 @@ static size_t show_character(const char *text, size_t length, size_t *used, char
     return n;
 }
 
-/* In quotes, the quote and the escaping character are escaped as well. */
+/* Within quotes, the quote and the backslash are escaped too. */
 static size_t quote_character(const char *text, size_t length, size_t *used, char shown[8])
 {
     if (*text != '"' && *text != '\\')
@@ -86,8 +87,8 @@ static size_t quote_character(const char *text, size_t length, size_t *used, cha
 
 typedef size_t (*character_writer)(const char *text, size_t length, size_t *used, char shown[8]);
 
-/* Writes at most `room` bytes, the last three "..." when the text is longer; returns their number.
- * `kept` is where to cut then: the longest beginning that leaves room for the dots. */
+/* Writes at most `room` bytes, ending in "..." if the text is longer, and returns their number.
+ * `kept`: where to cut, the longest beginning that leaves room for the dots. */
 static size_t write_shown(const char *text, char *out, size_t room, character_writer write)
 {
     size_t length = strlen(text), end = 0, kept = 0;
@@ -149,28 +150,24 @@ const char *cs_text_shown(const char *text, cs_arena *arena)
     return shown ? cs_text_show(text, shown, size) : NULL;
 }
 
-/* By its bytes: shells differ in what they make of a code point. */
-static void print_escaped_word(FILE *out, const char *word, size_t length)
-{
-    fputs("$'", out);
-    for (size_t n; length > 0; word += n, length -= n) {
-        n = cs_text_character(word, length);
-        const bool shown = n > 0 && !is_control(cs_text_code(word, n));
-        n = n > 0 ? n : 1;
-        if (shown)
-            fprintf(out, "%s%.*s", *word == '\'' || *word == '\\' ? "\\" : "", (int)n, word);
-        for (size_t i = 0; !shown && i < n; i++)
-            fprintf(out, "\\%03o", (unsigned char)word[i]);
-    }
-    fputc('\'', out);
-}
-
 void cs_text_print_word(FILE *out, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-=,:+@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-=,:+@%";
     if (cs_text_has_control(word, strlen(word))) {
-        print_escaped_word(out, word, strlen(word));
+        /* Escape single bytes: shells interpret code points differently. */
+        size_t length = strlen(word);
+        fputs("$'", out);
+        for (size_t n; length > 0; word += n, length -= n) {
+            n = cs_text_character(word, length);
+            const bool shown = n > 0 && !is_control(cs_text_code(word, n));
+            n = n > 0 ? n : 1;
+            if (shown)
+                fprintf(out, "%s%.*s", *word == '\'' || *word == '\\' ? "\\" : "", (int)n, word);
+            for (size_t i = 0; !shown && i < n; i++)
+                fprintf(out, "\\%03o", (unsigned char)word[i]);
+        }
+        fputc('\'', out);
         return;
     }
     const bool quotes = !*word || word[strspn(word, plain)] != '\0';
@@ -224,7 +221,8 @@ bool cs_text_has_control(const char *text, size_t length)
 
 enum { LONGEST_WORD = 64 };
 
-/* In halves: a wrong case is half as far as another letter, so that "gb" finds "GB". */
+/* Cost of replacing a letter, in half edits: a change of case is half an edit, so that "gb" finds
+ * "GB". */
 static unsigned int replace_cost(char a, char b)
 {
     if (a == b)
@@ -237,16 +235,10 @@ static unsigned int smaller(unsigned int a, unsigned int b)
     return a < b ? a : b;
 }
 
-/* Whether a[i - 2], a[i - 1] are b[j - 2], b[j - 1] the other way round. */
-static bool is_swapped(const char *a, size_t i, const char *b, size_t j)
-{
-    return i > 1 && j > 1 && a[i - 1] != a[i - 2] && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-}
-
-/* Edit distance in halves, in which two neighbouring letters that changed places count as one edit
- * (Damerau, CACM 7(3), 1964; no letter is edited twice: optimal string alignment). Row by row, of
- * which three are kept. Words beyond LONGEST_WORD are far away, those that differ by case alone
- * close, however long. */
+/* Edit distance in half edits, where swapping two neighbouring letters is one edit (Damerau,
+ * CACM 7(3), 1964; no letter is edited twice: optimal string alignment). Only three rows are
+ * kept. Words longer than LONGEST_WORD are far apart; words that differ only in case are close
+ * at any length. */
 static unsigned int edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -262,9 +254,11 @@ static unsigned int edit_distance(const char *a, const char *b)
         const unsigned int *above = rows[(i - 1) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = (unsigned int)(2 * i);
         for (size_t j = 1; j <= m; j++) {
+            /* transposed: a[i - 2], a[i - 1] equal b[j - 1], b[j - 2] */
             row[j] = smaller(above[j - 1] + replace_cost(a[i - 1], b[j - 1]),
                              smaller(above[j], row[j - 1]) + 2);
-            if (is_swapped(a, i, b, j))
+            if (i > 1 && j > 1 && a[i - 1] != a[i - 2] && a[i - 1] == b[j - 2] &&
+                a[i - 2] == b[j - 1])
                 row[j] = smaller(row[j], two_above[j - 2] + 2);
         }
     }
@@ -276,8 +270,8 @@ void cs_guess_init(cs_guess *guess, const char *word)
     guess->word = word;
     guess->closest = NULL;
     guess->term = cs_term_find(word);
-    /* A third of the word may be wrong (in halves: two thirds of its length), but one letter
-     * only in short ones. */
+    /* A third of the word may be wrong (in half edits: two thirds of its length), but only one
+     * letter of a short word. */
     size_t length = strlen(word);
     guess->distance = length > LONGEST_WORD ? 0 : (unsigned int)(2 * length / 3);
     if (guess->distance < 2)
@@ -287,22 +281,15 @@ void cs_guess_init(cs_guess *guess, const char *word)
     guess->text[0] = '\0';
 }
 
-/* Whether one of the words begins with the other, of four letters or more. */
-static bool continues(const char *a, const char *b)
-{
-    const size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
-    return shorter >= 4 && strncasecmp(a, b, shorter) == 0;
-}
-
-/* Of two as far from a word: fewer letters changed; and as first letters are
- * mostly right, that one. */
+/* Breaks a tie: the word with fewer edits wins; if equal, the word with the right first letter,
+ * because first letters are usually right. */
 static bool is_closer(const char *word, const char *known, const char *than)
 {
     const unsigned int edits = edit_distance(word, known), others = edit_distance(word, than);
     return edits < others || (edits == others && known[0] == word[0] && than[0] != word[0]);
 }
 
-/* "gpus" of "gpu", or the other way round. */
+/* Whether one word is the plural of the other: "gpus" of "gpu". */
 static bool is_plural(const char *word, const char *known)
 {
     const size_t n = strlen(word), m = strlen(known);
@@ -322,7 +309,10 @@ void cs_guess_add(cs_guess *guess, const char *known)
         }
     } else {
         const unsigned int edits = edit_distance(guess->word, known);
-        const unsigned int distance = continues(guess->word, known) ? 2 : edits;
+        /* one word is a prefix of the other, with at least four letters */
+        const size_t n = strlen(guess->word), m = strlen(known), shorter = n < m ? n : m;
+        const unsigned int distance =
+            (shorter >= 4 && strncasecmp(guess->word, known, shorter) == 0) ? 2 : edits;
         const bool tie = guess->closest && distance == guess->distance &&
                          is_closer(guess->word, known, guess->closest);
         if ((distance < guess->distance || tie) && distance < 2 * strlen(known)) {
@@ -387,8 +377,8 @@ static int days_of(int year, int month)
 bool cs_text_is_date(const char *text)
 {
     int century, year, month, day;
-    /* From left to right: the NUL of a shorter text fails a check before anything behind it is
-     * read. */
+    /* Evaluated from left to right: the NUL of a short text fails a check before later characters
+     * are read. */
     return two_digits(text, 0, 99, &century) && two_digits(text + 2, 0, 99, &year) &&
            text[4] == '-' && two_digits(text + 5, 1, 12, &month) && text[7] == '-' &&
            two_digits(text + 8, 1, days_of(century * 100 + year, month), &day) && text[10] == '\0';

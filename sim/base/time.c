@@ -3,10 +3,10 @@
 #include <math.h>
 #include <time.h>
 
-/* Above it neighbouring doubles are whole picoseconds, or further apart. */
+/* beyond this, neighbouring doubles are at least a picosecond apart */
 static const double exact = 9007199254740992.0;
 
-/* The largest double below 2^63: anything up to it converts to int64_t without overflow. */
+/* largest double below 2^63; converts to int64_t without overflow */
 static const double largest = 9223372036854774784.0;
 
 bool cs_time_round(double picoseconds, cs_time *out)
@@ -14,12 +14,13 @@ bool cs_time_round(double picoseconds, cs_time *out)
     if (!(picoseconds >= 0 && picoseconds <= largest))
         return false;
     const cs_time whole = (cs_time)picoseconds;
-    *out = whole + (picoseconds - (double)whole >= 0.5); /* as llround, without the call */
+    *out = whole + (picoseconds - (double)whole >= 0.5); /* same as llround, without the call */
     return true;
 }
 
-/* The product is rounded to a double first, which from 2^51 ps on can lead to the wrong side of a
- * half; what it lost decides then. So what cs_time_seconds gives always comes back the same. */
+/* The product is first rounded to a double, which beyond 2^51 ps can end up on the wrong side of a
+ * half; the rounding error decides. So every result of cs_time_seconds converts back to the same
+ * time. */
 bool cs_time_from_seconds(double seconds, cs_time *out)
 {
     cs_time time;
@@ -40,7 +41,7 @@ double cs_time_seconds(cs_time time)
 
 bool cs_time_transfer(double bytes, double rate, cs_time *out)
 {
-    if (bytes == 0) { /* also at rate 0, where 0/0 would be no number */
+    if (bytes == 0) { /* also if rate is 0, where 0/0 would be NaN */
         *out = 0;
         return true;
     }
@@ -49,7 +50,7 @@ bool cs_time_transfer(double bytes, double rate, cs_time *out)
 
 bool cs_time_scale(cs_time time, double factor, cs_time *out)
 {
-    if (factor == 1) { /* exact beyond 2^53 as well */
+    if (factor == 1) { /* exact beyond 2^53 too */
         *out = time;
         return true;
     }

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* value in SI base units = number * times / over, both whole: "5 us" is the double nearest to 5e-6,
- * which 5 * 1e-6 is not. */
+/* value in SI base units = number * times / over, both whole numbers: "5 us" is the double nearest
+ * to 5e-6, which 5 * 1e-6 is not */
 typedef struct unit {
     const char *name;
     double times, over;
-    bool shown; /* used when values are formatted */
+    bool shown; /* used for output */
 } unit;
 
 /* clang-format off */
@@ -29,7 +29,7 @@ typedef struct unit {
     {"Pi" base, 0x1p50, over, false}
 /* clang-format on */
 
-/* Each ended by a NULL name; the shown ones in rising order. */
+/* The last row has a NULL name; units used for output are in ascending order. */
 static const unit time_units[] = {
     {"ps", 1, 1e12, true}, {"ns", 1, 1e9, true}, {"us", 1, 1e6, true}, {"ms", 1, 1e3, true},
     {"s", 1, 1, true},     {"min", 60, 1, true}, {"h", 3600, 1, true}, {0},
@@ -61,7 +61,7 @@ static const unit *find_unit(const unit *units, const char *name)
     return units->name ? units : NULL;
 }
 
-/* "g" -> "G", "K" -> "k", "mi" -> "Mi"; how many letters that are. */
+/* Reads the prefix of a unit ("g" -> "G", "K" -> "k", "mi" -> "Mi") and returns its length. */
 static size_t read_prefix(const char *name, char prefix[3])
 {
     const size_t n = *name && strchr("kKmMgGtTpP", *name) ? 1 + (name[1] == 'i') : 0;
@@ -73,8 +73,9 @@ static size_t read_prefix(const char *name, char prefix[3])
     return n;
 }
 
-/* "Gbps", "gb/s", "Gbit", "GBps": bits and bytes are a factor of 8 apart, which no guess by letters
- * may decide. b is a bit, B a byte, and both readings are told. False when it is none of these. */
+/* Guesses the meaning of "Gbps", "gb/s", "Gbit", "GBps". Bits and bytes differ by a factor of 8, so
+ * the letters alone must not decide: b is a bit, B a byte, and both readings are shown. Returns
+ * false for other texts. */
 static bool guess_rate(const char *name, char *text, size_t size)
 {
     static const char *const ends[] = {"", "s", "ps", "/s", "/sec", NULL};
@@ -91,23 +92,6 @@ static bool guess_rate(const char *name, char *text, size_t size)
     return ends[i] != NULL;
 }
 
-static cs_status unknown_unit(const unit *units, const char *name, cs_error *error)
-{
-    char quoted[CS_TEXT_QUOTED_BYTES], rate[64];
-    if (units == bandwidth_units && guess_rate(name, rate, sizeof(rate)))
-        return cs_error_add(error, CS_INVALID, "unknown unit %s; %s",
-                            cs_text_quote(name, quoted, sizeof(quoted)), rate);
-    if (!units->name)
-        return cs_error_add(error, CS_INVALID, "must be a plain number (got %s after it)",
-                            cs_text_quote(name, quoted, sizeof(quoted)));
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    guess.term = NULL; /* "Tflops" here is a misspelt unit, not the metric */
-    for (; units->name; units++)
-        cs_guess_add(&guess, units->name);
-    return cs_error_add(error, CS_INVALID, "unknown unit %s", cs_guess_text(&guess));
-}
-
 static cs_status not_a_number(const char *text, const unit *units, cs_error *error)
 {
     char quoted[CS_TEXT_QUOTED_BYTES];
@@ -116,14 +100,6 @@ static cs_status not_a_number(const char *text, const unit *units, cs_error *err
         return cs_error_add(error, CS_INVALID, "must be a number (got %s)", quoted);
     return cs_error_add(error, CS_INVALID, "must be a number and a unit such as \"5 %s\" (got %s)",
                         units[3].name, quoted);
-}
-
-static cs_status too_large(const char *text, cs_error *error)
-{
-    char quoted[CS_TEXT_QUOTED_BYTES];
-    return cs_error_add(error, CS_INVALID,
-                        "must be a number that fits a double, of at most %d characters (got %s)",
-                        CS_NUMBER_LONGEST, cs_text_quote(text, quoted, sizeof(quoted)));
 }
 
 cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out, cs_error *error)
@@ -138,11 +114,29 @@ cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out, cs
     if (*name == '\0' && name > text + digits)
         return not_a_number(text, units, error);
     const unit *found = find_unit(units, name);
-    if (!found)
-        return unknown_unit(units, name, error);
+    if (!found) {
+        char quoted[CS_TEXT_QUOTED_BYTES], rate[64];
+        if (units == bandwidth_units && guess_rate(name, rate, sizeof(rate)))
+            return cs_error_add(error, CS_INVALID, "unknown unit %s; %s",
+                                cs_text_quote(name, quoted, sizeof(quoted)), rate);
+        if (!units->name)
+            return cs_error_add(error, CS_INVALID, "must be a plain number (got %s after it)",
+                                cs_text_quote(name, quoted, sizeof(quoted)));
+        cs_guess guess;
+        cs_guess_init(&guess, name);
+        guess.term = NULL; /* "Tflops" here is a misspelt unit, not the metric */
+        for (; units->name; units++)
+            cs_guess_add(&guess, units->name);
+        return cs_error_add(error, CS_INVALID, "unknown unit %s", cs_guess_text(&guess));
+    }
     double value;
-    if (!cs_number_parse(text, digits, &value) || !isfinite(value * found->times))
-        return too_large(text, error);
+    if (!cs_number_parse(text, digits, &value) || !isfinite(value * found->times)) {
+        char quoted[CS_TEXT_QUOTED_BYTES];
+        return cs_error_add(
+            error, CS_INVALID,
+            "must be a number that fits a double, of at most %d characters (got %s)",
+            CS_NUMBER_LONGEST, cs_text_quote(text, quoted, sizeof(quoted)));
+    }
     *out = value * found->times / found->over + 0.0; /* -0 becomes 0 */
     return CS_OK;
 }
@@ -166,7 +160,7 @@ static double round_to(double value, int digits)
     return strtod(text, NULL);
 }
 
-/* Without an exponent where that stays short. */
+/* Without an exponent if that is short. */
 static void format_number(double value, int digits, char text[CS_NUMBER_TEXT_BYTES])
 {
     double size = fabs(value);
@@ -184,7 +178,7 @@ static void format_number(double value, int digits, char text[CS_NUMBER_TEXT_BYT
     text[text[length - 1] == '.' ? length - 1 : length] = '\0';
 }
 
-/* Rounded first: 999.9 us with three digits is 1 ms, not 1000 us. Zero and what is not finite are
+/* Rounds first: 999.9 us with three digits is 1 ms, not 1000 us. Zero and non-finite values are
  * shown in the base unit. */
 char *cs_units_format(double value, cs_quantity quantity, int digits, char *text, size_t size)
 {

@@ -23,20 +23,20 @@ typedef enum cs_quantity {
     CS_QUANTITY_NUMBER,    /* no unit */
 } cs_quantity;
 
-/* Reads text into SI base units. On failure *out is untouched and `error` gets one message, without
- * a place, that says what is wrong and lists the known units: "unknown unit \"gb\"; known: B, kB,
- * ...". NaN, infinities ("inf"), hexadecimal numbers and numbers beyond a double are refused. */
+/* Reads a text into SI base units. On failure *out is unchanged and `error` gets one message
+ * without a place, which says what is wrong and lists the known units: "unknown unit \"gb\"; known:
+ * B, kB, ...". NaN, infinities ("inf"), hexadecimal numbers and numbers that overflow a double are
+ * refused. */
 CS_MUST_CHECK cs_status cs_units_parse(const char *text, cs_quantity quantity, double *out,
                                        cs_error *error);
 
-/* For people: 1.5e-3 s -> "1.5 ms", 16e9 bytes -> "16 GB", 12.5e9 bytes/s -> "12.5 GB/s", with
- * `digits` significant digits (1 to 17; trailing zeros dropped). Writes at most `size` bytes into
- * `text` and returns it. */
+/* Writes a quantity for users: 1.5e-3 s -> "1.5 ms", 16e9 bytes -> "16 GB", 12.5e9 bytes/s -> "12.5
+ * GB/s", with `digits` significant digits (1 to 17; without trailing zeros). Returns `text`. */
 char *cs_units_format(double value, cs_quantity quantity, int digits, char *text, size_t size);
 
 enum { CS_UNITS_TEXT_BYTES = 40 }; /* enough for any formatted quantity */
 
-/* The same as a value, for arguments of printf: cs_units_text(...).s. "-" for NaN. */
+/* Formatted quantity by value, for arguments of printf: cs_units_text(...).s; "-" for NaN. */
 typedef struct cs_units_value {
     char s[CS_UNITS_TEXT_BYTES];
 } cs_units_value;

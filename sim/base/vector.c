@@ -16,8 +16,8 @@ static uint64_t next_capacity(uint64_t capacity, uint64_t need)
     return next < need ? need : next;
 }
 
-/* The owner's pointer has a type of its own, so it is read and written bytewise: through a void **
- * the compiler may assume that no task * is meant. */
+/* The owner's pointer has another type, so it is copied bytewise: strict aliasing lets the compiler
+ * assume that a void ** does not point to a task *. */
 bool cs_vector_grow(void **data, uint32_t *capacity, uint64_t need, size_t size)
 {
     assert(size > 0);

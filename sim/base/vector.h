@@ -1,5 +1,5 @@
-/* Growable arrays and the order of their elements. An array is a pointer, a length and a capacity
- * that the owner keeps side by side.
+/* Growable arrays, and sorting. An array is a pointer, a length and a capacity, kept next to each
+ * other by the owner.
  *
  *     cs_task *tasks; uint32_t n_tasks, cap_tasks;
  *     if (!cs_vector_reserve((void **)&tasks, &cap_tasks, n_tasks + 1u, sizeof(*tasks)))
@@ -13,8 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes room for `need` elements, growing by half at least; false, with the array as it was, when
- * memory runs out or `need` exceeds UINT32_MAX - 1 (ids are 32 bits wide, the last one is "none").
+/* Makes room for `need` elements, growing at least by half. Returns false, with the array
+ * unchanged, if memory runs out or `need` exceeds UINT32_MAX - 1 (ids have 32 bits; the last means
+ * "none").
  */
 bool cs_vector_grow(void **data, uint32_t *capacity, uint64_t need, size_t size);
 
@@ -23,12 +24,12 @@ static inline bool cs_vector_reserve(void **data, uint32_t *capacity, uint64_t n
     return need <= *capacity || cs_vector_grow(data, capacity, need, size);
 }
 
-/* Sorts as qsort does. Elements that are in order already are compared with their neighbours
- * only. */
+/* Sorts like qsort; elements already in order only cost a comparison with their neighbours. */
 void cs_vector_sort(void *data, size_t n, size_t size,
                     int (*compare)(const void *left, const void *right));
 
-/* In a comparison for qsort: returns where x and y, two members, differ; the smaller one first. */
+/* For comparison functions of qsort: returns if the members x and y differ; the smaller comes
+ * first. */
 #define CS_COMPARE(x, y)                                                                           \
     do {                                                                                           \
         if ((x) != (y))                                                                            \

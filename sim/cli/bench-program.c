@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- finding it ---- */
+/* ---- finding the program ---- */
 
-/* From the folder of `sim` itself. */
+/* relative to the folder of `sim` */
 static const char *const places[] = {".", "../../calib/bench", "../libexec/sim", NULL};
 
 static cs_status find(const char *backend, char *path, size_t size, cs_error *error)
@@ -32,12 +32,12 @@ static cs_status find(const char *backend, char *path, size_t size, cs_error *er
         return CS_OK;
     if (strcmp(backend, "cuda") == 0)
         return cs_error_add(error, CS_FAILED,
-                            "there is no program sim-bench-cuda: install the CUDA toolkit with "
+                            "cannot find the program sim-bench-cuda: install the CUDA toolkit with "
                             "cuBLAS and cuDNN, and build again (meson setup --reconfigure "
                             "-Dcuda=enabled build reports what it lacks)");
     return cs_error_add(
         error, CS_FAILED,
-        "there is no program sim-bench-%s: install OpenBLAS and an MPI (Debian: "
+        "cannot find the program sim-bench-%s: install OpenBLAS and an MPI (Debian: "
         "libopenblas-dev libopenmpi-dev openmpi-bin), and build again (meson setup "
         "--reconfigure -Dopenblas=enabled -Dmpi=enabled build reports what it lacks)",
         backend);
@@ -56,11 +56,11 @@ static void add_character(line *to, char c)
         to->text[to->used++] = c;
 }
 
-/* As a shell takes it: in quotes where it has more than plain characters. */
+/* Appends a word as a shell reads it, in single quotes if it has special characters. */
 static void add_word(line *to, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_./,:=+@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
     const bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
     if (to->used > 0)
         add_character(to, ' ');
@@ -75,30 +75,7 @@ static void add_word(line *to, const char *word)
         add_character(to, '\'');
 }
 
-static void add_option(line *to, const cs_arguments *arguments, size_t k)
-{
-    char name[80];
-    snprintf(name, sizeof(name), "--%s", cs_command_option(arguments->command, k)->name);
-    for (size_t v = 0; v < arguments->options[k].n; v++) {
-        const char *value = arguments->options[k].values[v];
-        add_word(to, name);
-        if (value[0])
-            add_word(to, value);
-    }
-}
-
-/* What was typed. */
-static void add_command(line *to, const cs_arguments *arguments)
-{
-    add_word(to, "sim");
-    add_word(to, arguments->command->name);
-    for (size_t i = 0; i < arguments->n_words; i++)
-        add_word(to, arguments->words[i]);
-    for (size_t k = 0; cs_command_option(arguments->command, k); k++)
-        add_option(to, arguments, k);
-}
-
-/* A folder that is not there is found now, not when everything is measured. */
+/* Checks the folder of the output now, not after the measurements. */
 static cs_status check_output(const char *path, cs_error *error)
 {
     cs_file_draft draft = {0};
@@ -110,7 +87,7 @@ static cs_status check_output(const char *path, cs_error *error)
     return status;
 }
 
-/* A file for the request; the caller removes it. */
+/* Writes the request into a file, which the caller removes. */
 static cs_status write_request(const cs_arguments *arguments, const cs_request *asked,
                                cs_temporary *file, cs_error *error)
 {
@@ -119,7 +96,21 @@ static cs_status write_request(const cs_arguments *arguments, const cs_request *
     char date[16];
     time_t now = time(NULL);
     struct tm day;
-    add_command(&command, arguments);
+    /* Reconstruct the command line. */
+    add_word(&command, "sim");
+    add_word(&command, arguments->command->name);
+    for (size_t i = 0; i < arguments->n_words; i++)
+        add_word(&command, arguments->words[i]);
+    for (size_t k = 0; cs_command_option(arguments->command, k); k++) {
+        char name[80];
+        snprintf(name, sizeof(name), "--%s", cs_command_option(arguments->command, k)->name);
+        for (size_t v = 0; v < arguments->options[k].n; v++) {
+            const char *value = arguments->options[k].values[v];
+            add_word(&command, name);
+            if (value[0])
+                add_word(&command, value);
+        }
+    }
     strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &day));
     request.command = command.text;
     request.date = date;
@@ -131,13 +122,13 @@ static cs_status write_request(const cs_arguments *arguments, const cs_request *
     return status;
 }
 
-/* ---- running it ---- */
+/* ---- running the program ---- */
 
-/* Open MPI refuses to start as root, to start more processes than cores, binds them where it likes
- * (programs bind themselves), and says at length that a program failed. Told to end, it waits twice
- * for so many seconds before it kills its processes; by then they have ended by themselves, as they
- * were told to. Other MPIs take no notice of these. OpenBLAS starts its threads while it is loaded,
- * each with a work space that a small machine may not have; one computes. */
+/* Sets defaults for the programs. By default Open MPI refuses to run as root or with more processes
+ * than cores, binds processes (they bind themselves), and reports failures at length. When told to
+ * end, it waits twice this timeout (in s) before it kills its processes, but they end on their own.
+ * Other MPIs ignore these settings. OpenBLAS starts its threads when it is loaded, each with a work
+ * space that a small machine may not have; one thread computes. */
 static bool set_environment(void)
 {
     static const char *const settings[][2] = {{"OPENBLAS_NUM_THREADS", "1"},
@@ -154,7 +145,8 @@ static bool set_environment(void)
     return set;
 }
 
-/* What the program has told of itself is told once. One that is alone always does. */
+/* Maps the end of the program to a status. If the program has printed an error, no message is
+ * added; a program started alone always prints its own. */
 static cs_status judge(const cs_process_end *end, bool listened, const char *program,
                        cs_error *error)
 {
@@ -168,7 +160,7 @@ static cs_status judge(const cs_process_end *end, bool listened, const char *pro
                             WTERMSIG(end->code), strsignal(WTERMSIG(end->code)));
     if (listened && !end->said_error)
         return cs_error_add(error, CS_FAILED,
-                            "%s ended with exit code %d and gave no error message "
+                            "%s ended with exit code %d without an error message "
                             "(OMPI_MCA_orte_execute_quiet=0 lets Open MPI say more)",
                             program, code);
     for (int status = CS_FAILED; status <= CS_INTERRUPTED; status++)
@@ -178,15 +170,15 @@ static cs_status judge(const cs_process_end *end, bool listened, const char *pro
                     : cs_error_add(error, CS_FAILED, "%s ended with exit code %d", program, code);
 }
 
-/* Each process of a job that is already there would start a job of its own. */
+/* Refuses to start from a parallel job: each of its processes would start its own job. */
 static cs_status check_alone(cs_error *error)
 {
     const cs_launch launch = cs_launch_find();
     if (launch.size <= 1)
         return CS_OK;
     return cs_error_add(error, CS_USAGE,
-                        "sim was started as %u processes (%s): start it once, it starts the others "
-                        "itself by mpirun, or by what --launcher says",
+                        "sim was started as %u processes (%s): start it once; it starts the others "
+                        "itself, with mpirun or --launcher",
                         launch.size, launch.variable);
 }
 
@@ -205,33 +197,7 @@ static cs_status start(const char *const *words, bool listen, cs_error *error)
     return judge(&end, listen, words[0], error);
 }
 
-/* What starts processes keeps sockets and lists in $TMPDIR, and leaves them there if it is killed
- * while it starts: so its $TMPDIR is a folder of ours, which is removed with its contents. Its
- * name is short because the path of a socket has at most 107 bytes. (Open MPI has settings of its
- * own for this, but the one for this host alone fails in version 4.) */
-static cs_status start_within(const char *const *words, cs_error *error)
-{
-    const char *asked = getenv("TMPDIR");
-    char *before = asked ? strdup(asked) : NULL;
-    char path[PATH_MAX];
-    cs_temporary folder;
-    if (asked && !before)
-        return cs_error_no_memory(error);
-    cs_status status = cs_temporary_folder(&folder, "sim-mpi", error);
-    if (status == CS_OK)
-        status = cs_temporary_subfolder(&folder, "t", path, sizeof(path), error);
-    if (status == CS_OK && setenv("TMPDIR", path, 1) != 0)
-        status = cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = start(words, true, error);
-    if (before ? setenv("TMPDIR", before, 1) != 0 : unsetenv("TMPDIR") != 0)
-        status = status == CS_OK ? cs_error_no_memory(error) : status;
-    cs_temporary_remove(&folder);
-    free(before);
-    return status;
-}
-
-/* The option --launcher of commands that have it. */
+/* Returns the option --launcher, if the command has it. */
 static const char *launcher_of(const cs_arguments *arguments)
 {
     for (size_t k = 0; cs_command_option(arguments->command, k); k++)
@@ -240,7 +206,8 @@ static const char *launcher_of(const cs_arguments *arguments)
     return NULL;
 }
 
-/* "mpirun --hostfile hosts", divided at blanks, then -n, their number and the program. */
+/* Runs the words of the launcher ("mpirun --hostfile hosts"), then -n, the number of processes and
+ * the program. */
 static cs_status start_together(const char *launcher, uint32_t processes,
                                 const char *const *program, cs_error *error)
 {
@@ -264,9 +231,33 @@ static cs_status start_together(const char *launcher, uint32_t processes,
         words[count++] = program[i];
     words[count] = NULL;
     CS_TRY(check_alone(error));
-    /* others may hand $TMPDIR on to hosts that have no such folder, and that would keep it */
+    /* other launchers may pass $TMPDIR on to hosts that lack such a folder, and that would leave it
+     * behind */
     const bool here = !launcher && !getenv("SLURM_JOB_ID");
-    return here ? start_within(words, error) : start(words, true, error);
+    /* Launchers keep sockets and lists in $TMPDIR and leave them there if they are killed during
+     * startup. So they get our own folder as $TMPDIR, which is removed with its contents. Its name
+     * is short, because the path of a socket has at most 107 bytes. (Open MPI has its own settings
+     * for this, but the one for this host fails in version 4.) */
+    if (!here)
+        return start(words, true, error);
+    const char *asked = getenv("TMPDIR");
+    char *before = asked ? strdup(asked) : NULL;
+    char path[PATH_MAX];
+    cs_temporary folder;
+    if (asked && !before)
+        return cs_error_no_memory(error);
+    cs_status status = cs_temporary_folder(&folder, "sim-mpi", error);
+    if (status == CS_OK)
+        status = cs_temporary_subfolder(&folder, "t", path, sizeof(path), error);
+    if (status == CS_OK && setenv("TMPDIR", path, 1) != 0)
+        status = cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = start(words, true, error);
+    if (before ? setenv("TMPDIR", before, 1) != 0 : unsetenv("TMPDIR") != 0)
+        status = status == CS_OK ? cs_error_no_memory(error) : status;
+    cs_temporary_remove(&folder);
+    free(before);
+    return status;
 }
 
 cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t processes,

@@ -16,7 +16,7 @@ static const char *const backends[] = {"cpu", "cuda", "mpi", "nccl", NULL};
 
 static const cs_option options[] = {
     {"output", 'o', "COSTS.json", "Cost file; results are added to an existing one"},
-    {"backend", 0, "NAME", "What measures: compute cpu or cuda, network mpi or nccl", false,
+    {"backend", 0, "NAME", "Backend: for compute cpu or cuda, for network mpi or nccl", false,
      backends},
     {"model", 'm', "NAME", "Network whose kernels to measure (sim list models)", false, NULL,
      "models"},
@@ -24,27 +24,26 @@ static const cs_option options[] = {
     CS_OPTION_PARAM,
     {"precision", 0, "NAME", "Precision (default: fp32, the only one on cpu)", false,
      cs_precision_names},
-    {"batch", 'b', "SAMPLES", "Samples that a device computes at once; several by commas", true},
-    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
+    {"batch", 'b', "SAMPLES", "Samples per batch; several separated by commas", true},
+    {"optimizer", 0, "NAME", "Optimizer (default: sgd)", false, cs_optimizer_names},
     {"processes", 'n', "N",
-     "Compute: measure while N processes do the same (default: 1); network: ranks (default: 2)"},
+     "Compute: measure in N processes at the same time (default: 1); network: ranks (default: 2)"},
     {"share", 0, "SHARE",
-     "Stop when the interval of each median is within this share of it, on either side (default: "
-     "0.02)"},
+     "Stop when the interval of each median is within this share of the median (default: 0.02)"},
     {"time-limit", 't', "TIME",
-     "End with wider intervals after this time, with the step under way: per batch size, of which "
-     "half at most is to warm up, or per message size (default: 20 s, 0.5 s)"},
+     "End after this time and the current step, with wider intervals: time per batch size, at most "
+     "half of it to warm up, or per message size (default: 20 s, 0.5 s)"},
     {"launcher", 0, "WORDS",
-     "Network: what starts the processes (default: mpirun), e.g. \"mpirun --hostfile hosts\", "
-     "\"srun\""},
-    {"collective", 'c', "NAME", "Measure only this one (default: all)", true},
+     "Network: command that starts the processes (default: mpirun), e.g. \"mpirun --hostfile "
+     "hosts\", \"srun\""},
+    {"collective", 'c', "NAME", "Measure only this collective (default: all)", true},
     {"min-bytes", 0, "SIZE", "Shortest message (default: 8 B)"},
     {"max-bytes", 0, "SIZE", "Longest message (default: 1 GiB, or what fits half the free memory)"},
     {"notes", 0, "TEXT", "For the provenance"},
     {0},
 };
 
-/* ---- what would be ignored, or be found wrong in the middle, is a mistake of use ---- */
+/* ---- options that would be ignored, or would fail half-way, are wrong usage ---- */
 
 static const char *const of_compute[] = {"output",     "backend", "model",     "image",     "param",
                                          "precision",  "batch",   "optimizer", "processes", "share",
@@ -79,7 +78,7 @@ static const struct limits {
     {"max-bytes", CS_QUANTITY_BYTES, 1, 0x1p40, "from 1 B to 1 TiB"},
 };
 
-/* In SI units, of an option that was checked. */
+/* Returns the value of a checked option, in SI units. */
 static double quantity(const cs_arguments *arguments, const char *option, double fallback)
 {
     const char *text = cs_arguments_value(arguments, option);
@@ -109,7 +108,7 @@ static cs_status check_quantities(const cs_arguments *arguments, cs_error *error
     return CS_OK;
 }
 
-/* A file that is there is added to, behind the measurement. */
+/* An existing file is extended after the measurement, so it must be a cost file. */
 static cs_status check_output(const char *path, cs_error *error)
 {
     struct stat info;
@@ -139,7 +138,7 @@ static cs_status check(const cs_arguments *arguments, bool network, cs_error *er
 
 /* ---- the request ---- */
 
-/* Everything but what is measured. */
+/* Reads everything except what to measure. */
 static cs_status read_common(const cs_arguments *arguments, bool network, cs_request *request,
                              cs_arena *arena, cs_error *error)
 {
@@ -155,7 +154,7 @@ static cs_status read_common(const cs_arguments *arguments, bool network, cs_req
     return CS_OK;
 }
 
-/* "4,8,16": adds its numbers to the list, which has room for as many as it has commas, and one. */
+/* Adds the numbers in "4,8,16" to the list, which has room for them. */
 static cs_status add_batches(const char *text, uint32_t *batches, uint32_t *n, cs_error *error)
 {
     const char *at = text;
@@ -193,8 +192,8 @@ static cs_status read_batches(const cs_arguments *arguments, cs_list *list, cs_a
     return CS_OK;
 }
 
-/* The network is built here as well, so that what is wrong with it is known at once. `parameters`
- * is an object that outlives the request. */
+/* Reads the network and builds it, so that errors in it are reported at once. `parameters` is an
+ * object that outlives the request. */
 static cs_status read_model(const cs_arguments *arguments, cJSON *parameters, cs_request *request,
                             cs_arena *arena, cs_error *error)
 {
@@ -241,7 +240,7 @@ static cs_status read_collectives(const cs_arguments *arguments, cs_list *list, 
     return CS_OK;
 }
 
-/* ---- what is measured ---- */
+/* ---- measurements ---- */
 
 static cs_status read_compute(const cs_arguments *arguments, cJSON *parameters, cs_request *request,
                               cs_arena *arena, cs_error *error)
@@ -280,7 +279,7 @@ static cs_status calibrate_network(const cs_arguments *arguments, const char *ba
     return cs_bench_program_run(backend, "network", ranks, arguments, request, error);
 }
 
-/* The name of the program: MPI connects processes on CPUs, NCCL on GPUs. */
+/* Chooses the program: MPI connects processes on CPUs, NCCL on GPUs. */
 static cs_status choose_backend(const cs_arguments *arguments, bool network, const char **name,
                                 cs_error *error)
 {

@@ -34,7 +34,7 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     return CS_OK;
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static cJSON *text_of(const char *text, int bytes)
 {
@@ -43,27 +43,25 @@ static cJSON *text_of(const char *text, int bytes)
     return cJSON_CreateString(copy);
 }
 
-static bool add_message(cJSON *list, const cs_error_message *message)
-{
-    cJSON *object = cJSON_CreateObject();
-    return cJSON_AddItemToArray(list, object) &&
-           cJSON_AddItemToObject(object, "file",
-                                 message->file_bytes > 0
-                                     ? text_of(message->file, message->file_bytes)
-                                     : cJSON_CreateNull()) &&
-           cJSON_AddItemToObject(object, "pointer",
-                                 message->pointer_bytes > 0
-                                     ? text_of(message->pointer, message->pointer_bytes)
-                                     : cJSON_CreateNull()) &&
-           cJSON_AddItemToObject(object, "message", text_of(message->text, message->text_bytes));
-}
-
 static bool add_messages(cJSON *root, const char *key, const cs_error *messages)
 {
     cs_error_message message;
     cJSON *list = cJSON_AddArrayToObject(root, key);
-    for (uint32_t i = 0; list && cs_error_message_at(messages, i, &message); i++)
-        list = add_message(list, &message) ? list : NULL;
+    for (uint32_t i = 0; list && cs_error_message_at(messages, i, &message); i++) {
+        cJSON *object = cJSON_CreateObject();
+        list = (cJSON_AddItemToArray(list, object) &&
+                cJSON_AddItemToObject(object, "file",
+                                      message.file_bytes > 0
+                                          ? text_of(message.file, message.file_bytes)
+                                          : cJSON_CreateNull()) &&
+                cJSON_AddItemToObject(object, "pointer",
+                                      message.pointer_bytes > 0
+                                          ? text_of(message.pointer, message.pointer_bytes)
+                                          : cJSON_CreateNull()) &&
+                cJSON_AddItemToObject(object, "message", text_of(message.text, message.text_bytes)))
+                   ? list
+                   : NULL;
+    }
     return list != NULL;
 }
 
@@ -92,17 +90,12 @@ static cJSON *verdict(const char *file, const cs_error *errors, const cs_scenari
     return NULL;
 }
 
-/* What is wrong with the input is an answer; that this machine failed is none. */
-static bool is_verdict(cs_status status)
-{
-    return status == CS_OK || status == CS_INVALID || status == CS_OVERFLOW || status == CS_LIMIT;
-}
-
 static cs_status print_verdict(const cs_context *context, const char *file, cs_status status,
                                const cs_error *errors, const cs_scenario *scenario,
                                const cs_graph *graph, cs_error *error)
 {
-    if (!is_verdict(status))
+    /* Errors in the input are an answer; failures of this machine are not. */
+    if (status != CS_OK && status != CS_INVALID && status != CS_OVERFLOW && status != CS_LIMIT)
         return status;
     const cs_status printed =
         cs_print_json(verdict(file, errors, scenario, graph), context->out, error);

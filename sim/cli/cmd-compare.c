@@ -10,15 +10,15 @@
 enum { PAIRS_MAX = 10000 };
 
 static const cs_option options[] = {
-    {"output", 'o', "FILE", "Picture of both timelines: .svg, .png or .pdf; for a single pair"},
+    {"output", 'o', "FILE", "Picture of both timelines (single pair only): .svg, .png or .pdf"},
     {"fail-above", 0, "SHARE",
-     "Exit with status 4 if an iteration time is off, or changes, by more than this, such as 10% "
+     "Exit with status 4 if the error or change of an iteration time exceeds this, such as 10% "
      "or 0.1"},
     {"json", 0, NULL, "Print one JSON object instead of the table"},
     {0},
 };
 
-/* "10%" or "0.1"; infinite where none is given. */
+/* Reads "10%" or "0.1"; infinite if not given. */
 static cs_status read_limit(const cs_arguments *arguments, double *limit, cs_error *error)
 {
     const char *given = cs_arguments_value(arguments, "fail-above");
@@ -40,7 +40,7 @@ static cs_status check_words(const cs_arguments *arguments, cs_error *error)
 {
     if (arguments->n_words % 2 != 0)
         return cs_error_add(error, CS_USAGE,
-                            "compare: files come in pairs, like a predicted one and a measured one "
+                            "compare: files must be pairs of a prediction and a measurement "
                             "(got %zu files)",
                             arguments->n_words);
     if (arguments->n_words > 2 && cs_arguments_value(arguments, "output"))
@@ -67,11 +67,11 @@ static cs_status check_change(const cs_compared_run *pair, double limit, cs_erro
     if (!isfinite(limit) || fabs(change) <= limit)
         return CS_OK;
     return cs_error_add(error, CS_LIMIT,
-                        "%s: the iteration time is %+.2f %% from that of %s, more than %g %%",
+                        "%s: the iteration time differs by %+.2f %% from %s, more than %g %%",
                         pair->files[1].path, 100 * change, pair->files[0].path, 100 * limit);
 }
 
-/* What was predicted and what was measured make statistics; two simulations do not. */
+/* Only pairs of a prediction and a measurement can be summarised; two simulations cannot. */
 static cs_status check_alone(const cs_compared_run *pairs, uint32_t n_pairs, cs_error *error)
 {
     for (uint32_t i = 0; i < n_pairs && n_pairs > 1; i++)
@@ -105,7 +105,7 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
-/* Between the results and the verdict: a limit that does not hold is told last. */
+/* Draws before the verdict, so that an exceeded limit is reported last. */
 static cs_status draw(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     const cs_plot_options how = {.kind = "timeline",
@@ -154,12 +154,12 @@ const cs_command cs_command_compare = {
     .min_words = 2,
     .max_words = 2 * PAIRS_MAX,
     .summary = "compare predictions with measurements, or two simulations",
-    .doc = "Compares the results of `sim run` with those of `sim replay`: iteration time, "
+    .doc = "Compares results of `sim run` and `sim replay`: iteration time, "
            "throughput, peak memory of every device, and, for every kind of task, number, total "
            "time and median. An error is predicted / measured - 1.\n\n"
            "Several pairs give a line for each scenario; pairs of the same scenario count as "
            "rounds of one measurement.\n\n"
-           "Two simulations, or two measurements, may be of any scenarios: their figures are "
+           "Two simulations, or two measurements, may be of any scenarios: their metrics are "
            "shown side by side, and the differences between the scenarios are listed. A change "
            "is second / first - 1.",
     .options = options,

@@ -51,7 +51,7 @@ static cs_status run_graphviz(const char *format, const char *input, const char 
     return cs_error_add(error, CS_FAILED, "export: Graphviz (dot) failed on %s", input);
 }
 
-/* The picture is complete or not there, as all results are. */
+/* Draws the picture, which appears complete or not at all, like all results. */
 static cs_status draw(const char *text, size_t length, const char *output, const char *format,
                       cs_error *error)
 {
@@ -68,7 +68,7 @@ static cs_status draw(const char *text, size_t length, const char *output, const
     return status;
 }
 
-/* The graph as a text; allocated. */
+/* Returns the graph as an allocated text. */
 static cs_status dot_text(const cs_platform *platform, char **text, size_t *length, cs_error *error)
 {
     *text = NULL;
@@ -83,20 +83,22 @@ static cs_status dot_text(const cs_platform *platform, char **text, size_t *leng
     return status;
 }
 
-static cs_status write_picture(const cs_platform *platform, const char *output, const char *format,
-                               cs_error *error)
+/* Writes the platform in the format of the file's suffix. */
+static cs_status write_platform(const cs_platform *platform, const char *output, cs_error *error)
 {
-    size_t length = 0;
-    char *text;
-    CS_TRY(dot_text(platform, &text, &length, error));
-    cs_status status = strcmp(format, "dot") == 0 ? cs_file_write(output, text, length, error)
-                                                  : draw(text, length, output, format, error);
-    free(text);
-    return status;
-}
-
-static cs_status write_json(const cs_platform *platform, const char *output, cs_error *error)
-{
+    static const char *const pictures[] = {".dot", ".svg", ".png", ".pdf"};
+    for (size_t i = 0; i < sizeof(pictures) / sizeof(pictures[0]); i++)
+        if (cs_output_ends_in(output, pictures[i])) {
+            const char *format = pictures[i] + 1;
+            size_t length = 0;
+            char *text;
+            CS_TRY(dot_text(platform, &text, &length, error));
+            cs_status status = strcmp(format, "dot") == 0
+                                   ? cs_file_write(output, text, length, error)
+                                   : draw(text, length, output, format, error);
+            free(text);
+            return status;
+        }
     cJSON *root;
     CS_TRY(cs_platform_json(platform, &root, error));
     char *text = cs_json_print(root);
@@ -108,17 +110,7 @@ static cs_status write_json(const cs_platform *platform, const char *output, cs_
     return status;
 }
 
-/* By the ending of the name. */
-static cs_status write_platform(const cs_platform *platform, const char *output, cs_error *error)
-{
-    static const char *const pictures[] = {".dot", ".svg", ".png", ".pdf"};
-    for (size_t i = 0; i < sizeof(pictures) / sizeof(pictures[0]); i++)
-        if (cs_output_ends_in(output, pictures[i]))
-            return write_picture(platform, output, pictures[i] + 1, error);
-    return write_json(platform, output, error);
-}
-
-/* ---- what is exported ---- */
+/* ---- the exported object ---- */
 
 static cs_status export_named(const cs_arguments *arguments, const char *name, const char *output,
                               cs_error *error)
@@ -134,56 +126,44 @@ static cs_status export_named(const cs_arguments *arguments, const char *name, c
     return status;
 }
 
-/* What has neither a point nor a slash in it and is no file was meant to be a name. */
-static cs_status unknown_topology(const char *name, cs_error *error)
-{
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    cs_topology_guess(&guess);
-    return cs_error_add(error, CS_USAGE, "export: unknown topology %s, or a scenario's file",
-                        cs_guess_text(&guess));
-}
-
-static cs_status export_topology(const cs_context *context, const cs_arguments *arguments,
-                                 const char *output, cs_error *error)
-{
-    const char *what = arguments->words[1];
-    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_topologies, error));
-    if (cs_topology_find(what) || cs_facts_find(&cs_machine_kind, what))
-        return export_named(arguments, what, output, error);
-    if (!strchr(what, '.') && !strchr(what, '/') && access(what, F_OK) != 0)
-        return unknown_topology(what, error);
-    const char *const path[] = {what};
-    cs_arguments of_scenario = *arguments;
-    of_scenario.words = path;
-    of_scenario.n_words = 1;
-    cs_scenario scenario = {0};
-    cs_status status = cs_scenario_from(context, &of_scenario, &scenario, error);
-    if (status == CS_OK)
-        status = write_platform(&scenario.platform, output, error);
-    cs_scenario_finish(&scenario);
-    return status;
-}
-
-static cs_status export_trace(const cs_context *context, const cs_arguments *arguments,
-                              const char *output, cs_error *error)
-{
-    static const char *const others[] = {"devices", "set"};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (cs_arguments_value(arguments, others[i]))
-            return cs_error_add(error, CS_USAGE, "export: a trace has no option --%s", others[i]);
-    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_traces, error));
-    return cs_viewer_write(arguments->words[1], output, context->out, error);
-}
-
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     const char *given = cs_arguments_value(arguments, "output");
     const char *output = given ? given : "-";
-    if (strcmp(arguments->words[0], "topology") == 0)
-        return export_topology(context, arguments, output, error);
-    if (strcmp(arguments->words[0], "trace") == 0)
-        return export_trace(context, arguments, output, error);
+    if (strcmp(arguments->words[0], "topology") == 0) {
+        const char *what = arguments->words[1];
+        CS_TRY(cs_output_check(arguments, "output", cs_endings_of_topologies, error));
+        if (cs_topology_find(what) || cs_facts_find(&cs_machine_kind, what))
+            return export_named(arguments, what, output, error);
+        if (!strchr(what, '.') && !strchr(what, '/') && access(what, F_OK) != 0) {
+            /* A word with neither a dot nor a slash that is not a file was meant to be a name. */
+            cs_guess guess;
+            cs_guess_init(&guess, what);
+            cs_topology_guess(&guess);
+            return cs_error_add(error, CS_USAGE,
+                                "export: unknown topology %s; or give the file of a scenario",
+                                cs_guess_text(&guess));
+        }
+        const char *const path[] = {what};
+        cs_arguments of_scenario = *arguments;
+        of_scenario.words = path;
+        of_scenario.n_words = 1;
+        cs_scenario scenario = {0};
+        cs_status status = cs_scenario_from(context, &of_scenario, &scenario, error);
+        if (status == CS_OK)
+            status = write_platform(&scenario.platform, output, error);
+        cs_scenario_finish(&scenario);
+        return status;
+    }
+    if (strcmp(arguments->words[0], "trace") == 0) {
+        static const char *const others[] = {"devices", "set"};
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+            if (cs_arguments_value(arguments, others[i]))
+                return cs_error_add(error, CS_USAGE, "export: a trace has no option --%s",
+                                    others[i]);
+        CS_TRY(cs_output_check(arguments, "output", cs_endings_of_traces, error));
+        return cs_viewer_write(arguments->words[1], output, context->out, error);
+    }
     return cs_error_add(error, CS_USAGE, "export: unknown \"%s\"; known: topology, trace",
                         arguments->words[0]);
 }

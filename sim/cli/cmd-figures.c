@@ -23,16 +23,7 @@ static const cs_option options[] = {
     {0},
 };
 
-static void list_figures(FILE *out)
-{
-    for (size_t p = 0; cs_papers[p]; p++) {
-        fprintf(out, "%s%s\n", p > 0 ? "\n" : "", cs_papers[p]->source);
-        for (const cs_paper_figure *figure = cs_papers[p]->figures; figure->id; figure++)
-            fprintf(out, "  %-22s %s\n", figure->id, figure->title);
-    }
-}
-
-/* Names, separated by commas, of all --only; they point into `text`. */
+/* Reads the comma-separated names of all --only; they point into `text`. */
 static cs_status read_ids(const cs_arguments *arguments, char **text, const char **ids, size_t *n,
                           cs_error *error)
 {
@@ -55,22 +46,10 @@ static cs_status read_ids(const cs_arguments *arguments, char **text, const char
     return cs_figures_check(ids, *n, error);
 }
 
-/* What computes: the version, and the program's bytes where the system shows them. */
-static void name_program(char *text, size_t size)
-{
-    char *bytes = NULL;
-    size_t length = 0;
-    uint64_t hash = 0;
-    if (cs_file_read("/proc/self/exe", PROGRAM_BYTES, &bytes, &length, NULL) == CS_OK)
-        hash = cs_hash_bytes(bytes, length, 0);
-    free(bytes);
-    snprintf(text, size, "%s %016" PRIx64, SIM_VERSION, hash);
-}
-
 static void tell(void *context, const cs_figure_outcome *outcome)
 {
     fprintf(context, "%-22s %2u of %2u rows as in the paper%s\n", outcome->figure->id,
-            outcome->n_held, outcome->n_claims, outcome->computed ? "" : " (was there)");
+            outcome->n_held, outcome->n_claims, outcome->computed ? "" : " (already there)");
     fflush(context);
 }
 
@@ -80,10 +59,22 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     const char *output = cs_arguments_value(arguments, "output");
     char *text = NULL, program[64], shared[CS_BESIDE_BYTES];
     if (cs_arguments_flag(arguments, "list")) {
-        list_figures(context->out);
+        for (size_t p = 0; cs_papers[p]; p++) {
+            fprintf(context->out, "%s%s\n", p > 0 ? "\n" : "", cs_papers[p]->source);
+            for (const cs_paper_figure *figure = cs_papers[p]->figures; figure->id; figure++)
+                fprintf(context->out, "  %-22s %s\n", figure->id, figure->title);
+        }
         return CS_OK;
     }
-    name_program(program, sizeof(program));
+    /* Identify the program by its version and, if the system shows it, a hash of its bytes. */
+    const size_t size = sizeof(program);
+    char *bytes = NULL;
+    size_t length = 0;
+    uint64_t hash = 0;
+    if (cs_file_read("/proc/self/exe", PROGRAM_BYTES, &bytes, &length, NULL) == CS_OK)
+        hash = cs_hash_bytes(bytes, length, 0);
+    free(bytes);
+    snprintf(program, size, "%s %016" PRIx64, SIM_VERSION, hash);
     cs_figures_request request = {.ids = ids,
                                   .output = output ? output : "figures",
                                   .scenarios =

@@ -30,20 +30,11 @@ const cs_command cs_command_help = {
     .max_words = 1,
     .choices = cs_choose_command,
     .summary = "explain a command",
-    .doc = "Prints the list of commands, the help of one command, or what a word of other programs "
-           "is here (`sim list terms`).",
+    .doc = "Prints the list of commands, the help of one command, or what a term of other programs "
+           "is called here (`sim list terms`).",
     .options = no_options,
     .run = run_help,
 };
-
-static cs_status unknown_shell(const char *shell, cs_error *error)
-{
-    cs_guess guess;
-    cs_guess_init(&guess, shell);
-    for (const char *const *known = cs_completion_shells; *known; known++)
-        cs_guess_add(&guess, *known);
-    return cs_error_add(error, CS_USAGE, "completion: unknown shell %s", cs_guess_text(&guess));
-}
 
 static cs_status run_completion(const cs_context *context, const cs_arguments *arguments,
                                 cs_error *error)
@@ -53,8 +44,13 @@ static cs_status run_completion(const cs_context *context, const cs_arguments *a
         cs_complete(arguments->words + 1, arguments->n_words - 1, context->out);
         return CS_OK;
     }
-    if (!code)
-        return unknown_shell(shell, error);
+    if (!code) {
+        cs_guess guess;
+        cs_guess_init(&guess, shell);
+        for (const char *const *known = cs_completion_shells; *known; known++)
+            cs_guess_add(&guess, *known);
+        return cs_error_add(error, CS_USAGE, "completion: unknown shell %s", cs_guess_text(&guess));
+    }
     if (arguments->n_words > 1)
         return cs_error_add(error, CS_USAGE, "completion: \"%s\" is one argument too many",
                             arguments->words[1]);
@@ -73,7 +69,7 @@ const cs_command cs_command_completion = {
            "models, devices and topologies, and JSON pointers into the given scenario. Use "
            "`source <(sim completion bash)`, the same with zsh, or `sim completion fish | "
            "source`.\n\n"
-           "The shell code calls `sim completion words` with what was typed.",
+           "The shell code calls `sim completion words` with the words typed so far.",
     .options = no_options,
     .run = run_completion,
 };

@@ -26,20 +26,20 @@ static const cs_option options[] = {
     {0},
 };
 
-/* Something with a name, a source and parameters. */
+/* An item with a name, a source and parameters. */
 typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
-    const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
-    const char *unit;           /* of a figure; or NULL */
-    const char *stands_for;     /* JSON that a machine or a model is short for; or NULL */
-    const char *section;        /* section of a scenario for stands_for */
+    const cs_formula *formulas; /* closed forms of a schedule; or NULL */
+    const char *unit;           /* unit of a metric; or NULL */
+    const char *stands_for;     /* JSON that a machine or a model abbreviates; or NULL */
+    const char *section;        /* section of a scenario that stands_for belongs to */
     const cs_field *keys_of;    /* keys of a model's family; or NULL */
     const cs_term *term;        /* or NULL */
     bool is_runtime;
-    const cs_facts_kind *kind; /* of a description that has aliases; or NULL */
-    char text[300], more[500]; /* texts that are made for the entry */
-    char described[1000];      /* where stands_for points */
+    const cs_facts_kind *kind; /* kind of a description with aliases; or NULL */
+    char text[300], more[500]; /* buffers for the texts above */
+    char described[1000];      /* buffer of stands_for */
 } entry;
 
 static const cs_field none[] = {{0}};
@@ -60,7 +60,7 @@ static bool planner_at(size_t i, entry *out)
     return at != NULL;
 }
 
-/* Copies JSON, with a space after each comma outside of texts. */
+/* Copies JSON and adds a space after each comma outside strings. */
 static void copy_spaced(const char *from, char *to, size_t size)
 {
     bool quoted = false;
@@ -73,28 +73,7 @@ static void copy_spaced(const char *from, char *to, size_t size)
     *to = '\0';
 }
 
-/* Describes a machine by its platform. */
-static void describe_machine(const char *name, entry *out)
-{
-    cs_arena arena;
-    const cs_topology *made = NULL;
-    const cs_json_place place = {.file = NULL};
-    cs_arena_init(&arena);
-    *out = (entry){.name = name, .fields = none, .kind = &cs_machine_kind};
-    if (cs_topology_named(name, &place, &arena, &made, NULL) == CS_OK) {
-        snprintf(out->text, sizeof(out->text), "%s", made->summary);
-        snprintf(out->more, sizeof(out->more), "%s", made->source ? made->source : "");
-        copy_spaced(made->stands_for, out->described, sizeof(out->described));
-        out->section = "platform";
-        out->fields = made->fields;
-        out->stands_for = out->described;
-    }
-    out->summary = out->text;
-    out->source = out->more;
-    cs_arena_finish(&arena);
-}
-
-/* Topologies, then machines. */
+/* Topologies come first, then machines. */
 static bool topology_at(size_t i, entry *out)
 {
     size_t n = 0;
@@ -104,8 +83,25 @@ static bool topology_at(size_t i, entry *out)
     const char *machine = at ? NULL : cs_facts_name(cs_machine_kind.folder, i - n);
     if (at)
         *out = (entry){at->name, at->summary, at->source, at->fields};
-    else if (machine)
-        describe_machine(machine, out);
+    else if (machine) {
+        /* Describe a machine by its platform. */
+        cs_arena arena;
+        const cs_topology *made = NULL;
+        const cs_json_place place = {.file = NULL};
+        cs_arena_init(&arena);
+        *out = (entry){.name = machine, .fields = none, .kind = &cs_machine_kind};
+        if (cs_topology_named(machine, &place, &arena, &made, NULL) == CS_OK) {
+            snprintf(out->text, sizeof(out->text), "%s", made->summary);
+            snprintf(out->more, sizeof(out->more), "%s", made->source ? made->source : "");
+            copy_spaced(made->stands_for, out->described, sizeof(out->described));
+            out->section = "platform";
+            out->fields = made->fields;
+            out->stands_for = out->described;
+        }
+        out->summary = out->text;
+        out->source = out->more;
+        cs_arena_finish(&arena);
+    }
     return at || machine;
 }
 
@@ -165,7 +161,7 @@ static bool model_type_at(size_t i, entry *out)
     return true;
 }
 
-enum { MODEL_KINDS = 3 }; /* that come before the models with names */
+enum { MODEL_KINDS = 3 }; /* they come before the named models */
 
 static bool model_at(size_t i, entry *out)
 {
@@ -173,7 +169,7 @@ static bool model_at(size_t i, entry *out)
         {"file", "layers from a file (docs/reference/model-file.md), as `sim import` writes it",
          NULL, cs_scenario_model_fields},
         {"uniform", "a chain of equal layers", NULL, cs_scenario_uniform_fields},
-        {"name", "one of those below, or a config.json", NULL, cs_workload_fields},
+        {"name", "a name below, or a config.json", NULL, cs_workload_fields},
     };
     const size_t n = sizeof(entries) / sizeof(entries[0]);
     size_t families = 0;
@@ -191,28 +187,6 @@ static bool model_at(size_t i, entry *out)
     return i < n + families || model;
 }
 
-static void describe_device(const cs_accelerator *device, entry *out)
-{
-    size_t used =
-        (size_t)snprintf(out->text, sizeof(out->text), "%s; memory %s, %s; peaks", device->title,
-                         cs_units_text((double)device->memory, CS_QUANTITY_BYTES, 4).s,
-                         cs_units_text(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
-    const char *before = "";
-    for (int p = 0; p < CS_N_PRECISIONS && used < sizeof(out->text); p++) {
-        if (device->peaks[p] > 0) {
-            used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, "%s %s %s", before,
-                                     cs_precision_names[p],
-                                     cs_units_text(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4).s);
-            before = ",";
-        }
-    }
-    const double winograd = device->groups[CS_GROUP_WINOGRAD].compute;
-    if (winograd > 0 && used < sizeof(out->text))
-        snprintf(out->text + used, sizeof(out->text) - used,
-                 ", Winograd convolutions at %g of fp32", winograd);
-    snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
-}
-
 static bool figure_at(size_t i, entry *out)
 {
     const cs_run_figure *at = &cs_run_figures[i];
@@ -228,8 +202,28 @@ static bool device_at(size_t i, entry *out)
     if (!name)
         return false;
     *out = (entry){.name = name, .fields = none, .kind = &cs_device_kind};
-    if (cs_accelerator_load(name, NULL, &device, NULL) == CS_OK)
-        describe_device(&device, out);
+    if (cs_accelerator_load(name, NULL, &device, NULL) == CS_OK) {
+        size_t used =
+            (size_t)snprintf(out->text, sizeof(out->text), "%s; memory %s, %s; peaks", device.title,
+                             cs_units_text((double)device.memory, CS_QUANTITY_BYTES, 4).s,
+                             cs_units_text(device.bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
+        const char *before = "";
+        for (int p = 0; p < CS_N_PRECISIONS && used < sizeof(out->text); p++) {
+            if (device.peaks[p] > 0) {
+                used +=
+                    (size_t)snprintf(out->text + used, sizeof(out->text) - used, "%s %s %s", before,
+                                     cs_precision_names[p],
+                                     cs_units_text(device.peaks[p], CS_QUANTITY_FLOP_RATE, 4).s);
+                before = ",";
+            }
+        }
+        const double winograd = device.groups[CS_GROUP_WINOGRAD].compute;
+        if (winograd > 0 && used < sizeof(out->text))
+            snprintf(out->text + used, sizeof(out->text) - used,
+                     ", Winograd convolutions at %g of fp32", winograd);
+        snprintf(out->more, sizeof(out->more), "%s; %s", device.peak_source,
+                 device.bandwidth_source);
+    }
     cs_accelerator_finish(&device);
     out->summary = out->text;
     out->source = out->more;
@@ -242,11 +236,10 @@ static bool section_at(size_t i, entry *out)
         {"scenario", "the whole file", NULL, cs_scenario_fields},
         {"platform", "keys that all topologies have", NULL, cs_scenario_platform_fields},
         {"schedule", "keys that all schedules have", NULL, cs_scenario_schedule_fields},
-        {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
+        {"parallel", "how layers are split over devices", NULL, cs_scenario_parallel_fields},
         {"runtime", "the conventions of a training framework", NULL, cs_scenario_runtime_fields},
-        {"memory", "what a framework and its libraries keep in memory", NULL,
-         cs_scenario_memory_fields},
-        {"offload", "activations that wait in the memory of the host", NULL,
+        {"memory", "memory held by a framework and its libraries", NULL, cs_scenario_memory_fields},
+        {"offload", "activations offloaded to the memory of the host", NULL,
          cs_scenario_offload_fields},
         {"slowdown", "in platform/slowdown", NULL, cs_scenario_slowdown_fields},
         {"jitter", "a spread, in platform/jitter and in platform/stragglers", NULL,
@@ -256,7 +249,7 @@ static bool section_at(size_t i, entry *out)
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
         {"background", "in platform/background", NULL, cs_scenario_background_fields},
         {"chain", "how planners count the time and memory of layers", NULL, cs_chain_fields},
-        {"collectives", "how collectives become messages", NULL, cs_lower_fields},
+        {"collectives", "how collectives are modelled", NULL, cs_lower_fields},
         {"level", "in collectives/levels", NULL, cs_lower_level_fields},
         {"dispatch", "in collectives", NULL, cs_lower_dispatch_fields},
         {"sweep", "what `sim sweep` varies", NULL, cs_sweep_fields},
@@ -267,7 +260,7 @@ static bool section_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
-/* Loads the description of a runtime; `own`: without "like" being followed. NULL: it cannot be
+/* Loads the description of a runtime. `own`: without following "like". NULL: it cannot be
  * loaded. */
 static cJSON *load_runtime(const char *name, bool own)
 {
@@ -322,7 +315,7 @@ static bool term_at(size_t i, entry *out)
 static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
-    size_t first; /* whose name a user may say */
+    size_t first; /* index of the first entry whose name a user may use */
 } sections[] = {
     {"schedules", schedule_at},     {"planners", planner_at},
     {"topologies", topology_at},    {"models", model_at, MODEL_KINDS},
@@ -366,24 +359,8 @@ static const char *const section_names[] = {"schedules", "planners", "topologies
 
 enum { FIELD_COLUMN = 31, CONVENTION_INDENT = 10 };
 
-static void print_field(const cs_field *field, FILE *out)
-{
-    char expected[160], line[256];
-    cs_field_expected(field, expected, sizeof(expected));
-    const char *fallback = field->fallback && *field->fallback ? field->fallback : NULL;
-    snprintf(line, sizeof(line), "%s%s%s", expected,
-             !field->fallback ? "; required"
-             : fallback       ? "; default "
-                              : "",
-             fallback ? fallback : "");
-    fprintf(out, "      %-24s ", field->name);
-    cs_wrap(out, FIELD_COLUMN, FIELD_COLUMN, CS_WRAP_REPORT, line);
-    fprintf(out, "%*s", FIELD_COLUMN + 2, "");
-    cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
-}
-
-/* What is asked for: the words of the command line are none, a section, a section and the name of
- * one of its entries, or a name alone, which entries of several sections may have. */
+/* Whether the command line asks for a section. Its words are: none, a section, a section and an
+ * entry, or only the name of entries in any section. */
 static bool wants_section(const cs_arguments *arguments, size_t section)
 {
     return arguments->n_words == 0 ||
@@ -409,15 +386,7 @@ static bool wants_any(const cs_arguments *arguments, size_t section)
     return any;
 }
 
-/* "closed form of the makespan: ..." */
-static void print_formula(const cs_formula *formula, FILE *out)
-{
-    int used = fprintf(out, "      closed form of the %s%s: ", cs_figure_label(formula->figure),
-                       formula->comparison ? " (for comparison only)" : "");
-    cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
-}
-
-/* Of a condition, what stands between the key and its value, as a reader would put it. */
+/* Returns the relation of a condition in words. */
 static const char *relation_of(const char *relation)
 {
     const bool or_equal = *relation && relation[1] == '=';
@@ -433,7 +402,7 @@ static const char *relation_of(const char *relation)
     }
 }
 
-/* As Markdown reads it as plain text. */
+/* Escapes text for Markdown. */
 static void print_escaped_part(const char *text, size_t length, FILE *out)
 {
     for (const char *end = text + length; text < end; text++) {
@@ -448,17 +417,18 @@ static void print_escaped(const char *text, FILE *out)
     print_escaped_part(text, strlen(text), out);
 }
 
-enum { ONE_LINE = 0 }; /* of Markdown */
+enum { ONE_LINE = 0 }; /* value of `column` for Markdown */
 
-/* Its conditions: "with /parallel/zero 1, /model/device a100*"; in lines, where `column` is where
- * the first one has got to, or in one. */
+/* Prints conditions: "with /parallel/zero 1, /model/device a100*"; wrapped after `column`, or on
+ * one line. */
 static void print_condition(const char *text, size_t column, FILE *out)
 {
     for (const char *before = "with"; *text; before = ",") {
         const size_t key = strcspn(text, "!=<> "), sign = strspn(text + key, "!=<>");
         const size_t value = strcspn(text + key + sign, " ");
         const char *relation = sign > 0 ? relation_of(text + key) : "";
-        const size_t length = 1 + key + strlen(relation) + value + 1; /* with what is around it */
+        /* with the characters around it */
+        const size_t length = 1 + key + strlen(relation) + value + 1;
         const bool fits = column == ONE_LINE || column + length <= CS_WRAP_REPORT;
         fprintf(out, "%s%s%*s", before, fits ? "" : "\n", fits ? 1 : CONVENTION_INDENT, "");
         fprintf(out, "%.*s%s", (int)key, text, relation);
@@ -473,15 +443,15 @@ static void print_condition(const char *text, size_t column, FILE *out)
     }
 }
 
-/* The text of a member; "" where there is none. */
+/* Returns the text of a member; "" if missing. */
 static const char *text_at(const cJSON *object, const char *key)
 {
     const char *text = cJSON_GetStringValue(cs_json_member(object, key));
     return text ? text : "";
 }
 
-/* Prints the value of a convention, as JSON or, where it is a fact of the device, its
- * place. Returns the number of characters. */
+/* Prints the value of a convention: JSON or, for a fact of the device, its place. Returns the
+ * number of characters. */
 static int print_value(const cJSON *convention, const char *before, const char *after, FILE *out)
 {
     const cJSON *value = cs_json_member(convention, "value");
@@ -519,22 +489,6 @@ static void print_runtime(const cJSON *runtime, FILE *out)
     }
 }
 
-static void print_summary(const entry *one, FILE *out)
-{
-    int used = one->unit && strcmp(one->unit, "1") != 0
-                   ? fprintf(out, "  %s (%s): ", one->name, one->unit)
-                   : fprintf(out, "  %s: ", one->name);
-    cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one->summary);
-}
-
-/* Whether the keys of an entry belong to this part of a scenario. */
-static bool has_keys_of(size_t section, const entry *one, const char *part)
-{
-    return (sections[section].at == section_at && strcmp(one->name, part) == 0) ||
-           (sections[section].at == model_at && strcmp(part, "model") == 0) ||
-           (sections[section].at == schedule_at && strcmp(part, "schedule") == 0);
-}
-
 /* Returns the description of a term's meaning, which is a key of a scenario with a value
  * ("/parallel/zero: 3") or an entry of a section ("schedules/dp"); NULL: neither exists. The text
  * is in `one` or constant. */
@@ -548,10 +502,14 @@ static const char *describe_meaning(const char *meaning, entry *one)
         snprintf(part, sizeof(part), "scenario");
     for (size_t s = 0; s < N_SECTIONS; s++) {
         for (size_t i = 0; sections[s].at(i, one); i++) {
+            /* Find the entry, or the keys of this part of a scenario. */
             if (*meaning != '/' && strcmp(sections[s].name, part) == 0 &&
                 strcmp(one->name, name) == 0)
                 return one->summary;
-            if (*meaning != '/' || !has_keys_of(s, one, part))
+            if (*meaning != '/' ||
+                !((sections[s].at == section_at && strcmp(one->name, part) == 0) ||
+                  (sections[s].at == model_at && strcmp(part, "model") == 0) ||
+                  (sections[s].at == schedule_at && strcmp(part, "schedule") == 0)))
                 continue;
             for (const cs_field *field = one->fields; field->name; field++)
                 if (strncmp(field->name, name, length) == 0 && field->name[length] == '\0')
@@ -604,10 +562,26 @@ static void print_details(const entry *one, FILE *out)
         const int used = fprintf(out, "\"%s\": ", one->section);
         cs_wrap(out, 6 + (size_t)used, 6, CS_WRAP_REPORT, one->stands_for);
     }
-    for (const cs_formula *formula = one->formulas; formula && formula->text; formula++)
-        print_formula(formula, out);
-    for (const cs_field *field = one->fields; field->name; field++)
-        print_field(field, out);
+    for (const cs_formula *formula = one->formulas; formula && formula->text; formula++) {
+        /* "closed form of the makespan: ..." */
+        int used = fprintf(out, "      closed form of the %s%s: ", cs_figure_label(formula->figure),
+                           formula->comparison ? " (for comparison only)" : "");
+        cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
+    }
+    for (const cs_field *field = one->fields; field->name; field++) {
+        char expected[160], line[256];
+        cs_field_expected(field, expected, sizeof(expected));
+        const char *fallback = field->fallback && *field->fallback ? field->fallback : NULL;
+        snprintf(line, sizeof(line), "%s%s%s", expected,
+                 !field->fallback ? "; required"
+                 : fallback       ? "; default "
+                                  : "",
+                 fallback ? fallback : "");
+        fprintf(out, "      %-24s ", field->name);
+        cs_wrap(out, FIELD_COLUMN, FIELD_COLUMN, CS_WRAP_REPORT, line);
+        fprintf(out, "%*s", FIELD_COLUMN + 2, "");
+        cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
+    }
     if (one->is_runtime) {
         cJSON *runtime = load_runtime(one->name, false);
         print_runtime(runtime, out);
@@ -615,8 +589,8 @@ static void print_details(const entry *one, FILE *out)
     }
 }
 
-/* Writes an object as "compute 0.4, memory 0.8", or a plain value. Returns false if the object has
- * objects inside. */
+/* Writes an object as "compute 0.4, memory 0.8", or a plain value. Returns false if the object
+ * contains objects. */
 static bool describe_fact(const cJSON *fact, char *out, size_t size)
 {
     const cJSON *each;
@@ -641,7 +615,7 @@ static bool describe_fact(const cJSON *fact, char *out, size_t size)
     return true;
 }
 
-/* Prints facts, each with its source below it: its own, or one of `sources`. */
+/* Prints facts, each followed by its source: its own or one of `sources`. */
 static void print_facts(const cJSON *facts, const cJSON *sources, int indent, FILE *out)
 {
     static const char *const apart[] = {"schema_version", "name",   "title",
@@ -686,11 +660,11 @@ static void print_device(const char *name, FILE *out)
 }
 
 static const char letters_of_forms[] =
-    "In closed forms, P is the number of stages, s one of them, counted from 0, and M the number "
-    "of micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
-    "message. Where w occurs, it is the time of the gradients of the weights, and b only that of "
-    "the inputs'. All other letters are those of the source. `sim run` says which closed forms "
-    "hold for a run.";
+    "In closed forms, P is the number of stages, s one of them, from 0, and M the number of "
+    "micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
+    "message. If w occurs, it is the time of the gradients of weights, and b only the time of the "
+    "gradients of inputs. All other letters are defined in the source. `sim run` says which closed "
+    "forms hold for a run.";
 
 static void print_section(const cs_arguments *arguments, size_t section, FILE *out)
 {
@@ -703,27 +677,15 @@ static void print_section(const cs_arguments *arguments, size_t section, FILE *o
     for (size_t i = 0; sections[section].at(i, &one); i++) {
         if (!wants(arguments, section, &one))
             continue;
-        print_summary(&one, out);
+        int used = one.unit && strcmp(one.unit, "1") != 0
+                       ? fprintf(out, "  %s (%s): ", one.name, one.unit)
+                       : fprintf(out, "  %s: ", one.name);
+        cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one.summary);
         if (one.kind == &cs_device_kind && !wants_section(arguments, section))
             print_device(one.name, out);
         else if (arguments->n_words > 0)
             print_details(&one, out);
     }
-}
-
-static void print_row(const cs_field *field, FILE *out)
-{
-    char expected[160];
-    fprintf(out, "| `%s` | ", field->name);
-    print_escaped(cs_field_expected(field, expected, sizeof(expected)), out);
-    if (!field->fallback)
-        fputs(" | required | ", out);
-    else if (*field->fallback)
-        fprintf(out, " | `%s` | ", field->fallback);
-    else
-        fputs(" | optional | ", out);
-    print_escaped(field->doc, out);
-    fputs(" |\n", out);
 }
 
 static void print_figure_row(const entry *one, FILE *out)
@@ -740,41 +702,6 @@ static void print_term_row(const entry *one, FILE *out)
     fputs(" | ", out);
     print_escaped(one->summary, out);
     fputs(" |\n", out);
-}
-
-/* Its own conventions, and its own rules, with their sources. */
-static void print_markdown_runtime(const char *name, FILE *out)
-{
-    cJSON *runtime = load_runtime(name, true);
-    const cJSON *each, *conventions = cs_json_member(runtime, "conventions");
-    const cJSON *rules = cs_json_member(runtime, "rules");
-    const char *like = text_at(runtime, "like");
-    if (*like)
-        fprintf(out, "Otherwise as `%s`.\n\n", like);
-    fputs(conventions ? "| key | value | where | source |\n|---|---|---|---|\n"
-                      : "No conventions of its own.\n",
-          out);
-    cJSON_ArrayForEach(each, conventions)
-    {
-        fprintf(out, "| `%s` | ", text_at(each, "key"));
-        print_value(each, "`", "` | ", out);
-        print_condition(text_at(each, "with"), ONE_LINE, out);
-        fputs(*text_at(each, "with") ? " | " : "| ", out);
-        print_escaped(text_at(each, "source"), out);
-        fputs(" |\n", out);
-    }
-    if (rules)
-        fputs("\nRules of plans that it runs:\n\n| rule | where | source |\n|---|---|---|\n", out);
-    cJSON_ArrayForEach(each, rules)
-    {
-        const char *text = text_at(each, "text"), *with = text_at(each, "with");
-        fputs(*text ? "| it " : "| no rule on the ", out);
-        print_escaped(*text ? text : text_at(each, "name"), out);
-        fprintf(out, *with ? " | `%s` | " : " %s| ", *with ? with : "|");
-        print_escaped(text_at(each, "source"), out);
-        fputs(" |\n", out);
-    }
-    cJSON_Delete(runtime);
 }
 
 static void print_markdown_entry(const entry *one, FILE *out)
@@ -798,7 +725,37 @@ static void print_markdown_entry(const entry *one, FILE *out)
         fputs(formula[1].text ? "\n" : "\n\n", out);
     }
     if (one->is_runtime) {
-        print_markdown_runtime(one->name, out);
+        /* Print a runtime's own conventions and rules, with their sources. */
+        cJSON *runtime = load_runtime(one->name, true);
+        const cJSON *each, *conventions = cs_json_member(runtime, "conventions");
+        const cJSON *rules = cs_json_member(runtime, "rules");
+        const char *like = text_at(runtime, "like");
+        if (*like)
+            fprintf(out, "Otherwise like `%s`.\n\n", like);
+        fputs(conventions ? "| key | value | where | source |\n|---|---|---|---|\n"
+                          : "It has no conventions.\n",
+              out);
+        cJSON_ArrayForEach(each, conventions)
+        {
+            fprintf(out, "| `%s` | ", text_at(each, "key"));
+            print_value(each, "`", "` | ", out);
+            print_condition(text_at(each, "with"), ONE_LINE, out);
+            fputs(*text_at(each, "with") ? " | " : "| ", out);
+            print_escaped(text_at(each, "source"), out);
+            fputs(" |\n", out);
+        }
+        if (rules)
+            fputs("\nRules for plans:\n\n| rule | where | source |\n|---|---|---|\n", out);
+        cJSON_ArrayForEach(each, rules)
+        {
+            const char *text = text_at(each, "text"), *with = text_at(each, "with");
+            fputs(*text ? "| it " : "| no rule on the ", out);
+            print_escaped(*text ? text : text_at(each, "name"), out);
+            fprintf(out, *with ? " | `%s` | " : " %s| ", *with ? with : "|");
+            print_escaped(text_at(each, "source"), out);
+            fputs(" |\n", out);
+        }
+        cJSON_Delete(runtime);
         return;
     }
     if (!one->fields->name) {
@@ -806,11 +763,22 @@ static void print_markdown_entry(const entry *one, FILE *out)
         return;
     }
     fputs("| key | value | default | meaning |\n|---|---|---|---|\n", out);
-    for (const cs_field *field = one->fields; field->name; field++)
-        print_row(field, out);
+    for (const cs_field *field = one->fields; field->name; field++) {
+        char expected[160];
+        fprintf(out, "| `%s` | ", field->name);
+        print_escaped(cs_field_expected(field, expected, sizeof(expected)), out);
+        if (!field->fallback)
+            fputs(" | required | ", out);
+        else if (*field->fallback)
+            fprintf(out, " | `%s` | ", field->fallback);
+        else
+            fputs(" | optional | ", out);
+        print_escaped(field->doc, out);
+        fputs(" |\n", out);
+    }
 }
 
-/* An entry that is asked for by its section and name has no heading: its page has one. */
+/* An entry that is named with its section has no heading, because its page has one. */
 static void print_markdown(const cs_arguments *arguments, size_t section, FILE *out)
 {
     entry one;
@@ -863,7 +831,7 @@ static bool add_words(cJSON *object, const char *key, const char *const *words)
     return list != NULL;
 }
 
-/* Adds the lists of a runtime, after "like" has been followed. */
+/* the lists of a runtime, after "like" was followed */
 static bool add_runtime(cJSON *object, const char *name)
 {
     cJSON *runtime = load_runtime(name, false);
@@ -929,7 +897,7 @@ static cJSON *list_json(const cs_arguments *arguments)
     return root;
 }
 
-/* The word that is wrong of two: the first if it names no section, else the second. */
+/* Reports the wrong one of two words: the first if it is not a section, otherwise the second. */
 static cs_status unknown_of_two(const cs_arguments *arguments, cs_error *error)
 {
     cs_guess named;
@@ -948,7 +916,7 @@ static cs_status unknown_of_two(const cs_arguments *arguments, cs_error *error)
     return cs_error_add(error, CS_USAGE, "list: unknown section %s", cs_guess_text(&named));
 }
 
-/* Entries are guessed, but too many to be told. */
+/* Entries are proposed, but too many to list. */
 static cs_status unknown_word(const cs_arguments *arguments, cs_error *error)
 {
     cs_guess guess;
@@ -966,7 +934,7 @@ static cs_status unknown_word(const cs_arguments *arguments, cs_error *error)
     return cs_error_add(error, CS_USAGE, "list: unknown %s", cs_guess_text(&guess));
 }
 
-/* "global batch" may be two words. */
+/* Terms such as "global batch" may be two words. */
 static bool print_joined_term(const cs_arguments *arguments, FILE *out)
 {
     char joined[80];
@@ -974,17 +942,6 @@ static bool print_joined_term(const cs_arguments *arguments, FILE *out)
         return false;
     snprintf(joined, sizeof(joined), "%s_%s", arguments->words[0], arguments->words[1]);
     return cs_listed_term(joined, out);
-}
-
-/* A user's description of a runtime, after "like" has been followed. */
-static cs_status print_own_runtime(const char *path, FILE *out, cs_error *error)
-{
-    cJSON *runtime;
-    CS_TRY(cs_facts_load(&cs_runtime_kind, path, NULL, &runtime, error));
-    fprintf(out, "runtimes\n  %s: %s\n", path, text_at(runtime, "title"));
-    print_runtime(runtime, out);
-    cJSON_Delete(runtime);
-    return CS_OK;
 }
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
@@ -995,8 +952,15 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     const char *last = arguments->n_words == 2 ? arguments->words[1] : "";
     const char *end = strrchr(last, '.');
     if (!known && strcmp(arguments->words[0], cs_runtime_kind.folder) == 0 && end &&
-        strcmp(end, ".json") == 0)
-        return print_own_runtime(last, context->out, error);
+        strcmp(end, ".json") == 0) {
+        /* a user's description of a runtime, after "like" was followed */
+        cJSON *runtime;
+        CS_TRY(cs_facts_load(&cs_runtime_kind, last, NULL, &runtime, error));
+        fprintf(context->out, "runtimes\n  %s: %s\n", last, text_at(runtime, "title"));
+        print_runtime(runtime, context->out);
+        cJSON_Delete(runtime);
+        return CS_OK;
+    }
     if (!known)
         return print_joined_term(arguments, context->out) ? CS_OK : unknown_word(arguments, error);
     if (cs_arguments_flag(arguments, "json"))
@@ -1018,13 +982,12 @@ const cs_command cs_command_list = {
     .min_words = 0,
     .max_words = 2,
     .choices = section_names,
-    .summary = "list schedules, models, devices, ..., their parameters, and figures",
-    .doc =
-        "Lists everything that a scenario can name: schedules, planners, topologies, models, "
-        "devices, sections and runtimes. Also lists the figures that runs and sweeps report, and "
-        "the keys of measured points, and words of other programs with what they are here (terms). "
-        "With a SECTION (schedules, planners, ...) or a NAME, "
-        "prints their parameters, units, ranges, defaults and sources as well.",
+    .summary = "list schedules, models, devices, ..., their parameters, and metrics",
+    .doc = "Lists everything that a scenario can name: schedules, planners, topologies, models, "
+           "devices, sections and runtimes. Also lists the metrics that runs and sweeps report, "
+           "the keys of measured points, and terms of other programs with their names here. "
+           "With a SECTION (schedules, planners, ...) or a NAME, "
+           "prints their parameters, units, ranges, defaults and sources as well.",
     .options = options,
     .run = run,
 };

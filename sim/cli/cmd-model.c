@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ADAM = 2, MUON }; /* in step with: */
+enum { ADAM = 2, MUON }; /* same order as: */
 static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "muon", NULL};
 
 static const cs_option options[] = {
@@ -25,10 +25,10 @@ static const cs_option options[] = {
      false, NULL, "devices"},
     {"precision", 0, "NAME", "Numbers (default: torch_dtype of CONFIG.json, else fp32)", false,
      cs_precision_names},
-    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, optimizer_names},
+    {"optimizer", 0, "NAME", "Optimizer (default: sgd)", false, optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
      cs_granularity_names},
-    {"recompute", 0, NULL, "Recompute all layers but the head: keep only their inputs"},
+    {"recompute", 0, NULL, "Recompute all layers except the head: save only their inputs"},
     {"measured", 'm', "MODEL.json", "Times that replace estimates, by the names of layers"},
     {"compare", 'c', "GRAPH.txt", "Compare the estimates with a profile, kind by kind"},
     {"output", 'o', "MODEL.json", "Write the chain as a model file"},
@@ -37,7 +37,7 @@ static const cs_option options[] = {
     {0},
 };
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static cs_status read_workload(const cs_arguments *arguments, cs_workload *workload,
                                cs_error *error)
@@ -74,7 +74,7 @@ static double milliseconds(double seconds)
 static void print_layers(const cs_net_chain *chain, FILE *out)
 {
     fprintf(out, "%12s %10s %12s %12s %11s %11s  layer\n", "parameters", "GMAC", "output, MB",
-            "kept, MB", "forward, ms", "back, ms");
+            "saved, MB", "forward, ms", "back, ms");
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         const cs_net_layer *l = &chain->layers[i];
         fprintf(out, "%12lld %10.4f %12.3f %12.3f %11.4f %11.4f  %s\n",
@@ -84,31 +84,7 @@ static void print_layers(const cs_net_chain *chain, FILE *out)
     }
 }
 
-static void print_totals(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
-                         FILE *out)
-{
-    double forward = 0, backward = 0;
-    for (uint32_t i = 0; i < chain->n_layers; i++) {
-        forward += chain->layers[i].forward;
-        backward += chain->layers[i].backward_input + chain->layers[i].backward_weight;
-    }
-    fprintf(out, "\n%s: %u layers, %lld parameters, %.4f GMAC (%.4f Gflop) per sample\n", net->name,
-            chain->n_layers, (long long)cs_net_parameters(net), cs_net_macs(net) / 1e9,
-            2 * cs_net_macs(net) / 1e9);
-    if (cs_net_active_parameters(net) < cs_net_parameters(net))
-        fprintf(out,
-                "%lld of the parameters are active: all but those of experts that a token does "
-                "not go to\n",
-                (long long)cs_net_active_parameters(net));
-    fprintf(out, "kept for backward at batch %u in %s: %s\n", how->batch_size,
-            cs_precision_names[how->precision],
-            cs_units_text((double)chain->kept_bytes, CS_QUANTITY_BYTES, 5).s);
-    if (forward > 0)
-        fprintf(out, "estimated on %s, nothing measured: forward %.4f ms, backward %.4f ms\n",
-                how->device->title, milliseconds(forward), milliseconds(backward));
-}
-
-/* "+12 %" of the measured time, "-" where nothing was measured. */
+/* Writes the error, "+12 %"; "-" if nothing was measured. */
 static const char *error_text(double measured, double estimated, char *text, size_t size)
 {
     if (measured > 0)
@@ -141,7 +117,7 @@ static void print_compare(const cs_compare *compare, const char *path, const cs_
         print_row(&compare->rows[i], out);
     print_row(&compare->total, out);
     if (compare->n_untimed > 0)
-        fprintf(out, "\nthe total leaves out %u kinds without a time on both sides\n",
+        fprintf(out, "\nthe total omits %u kinds without a time on both sides\n",
                 compare->n_untimed);
 }
 
@@ -198,7 +174,27 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
         status = cs_print_json(cs_net_json(net, how, &chain), context->out, error);
     } else if (status == CS_OK && !output) {
         print_layers(&chain, context->out);
-        print_totals(net, how, &chain, context->out);
+        double forward = 0, backward = 0;
+        for (uint32_t i = 0; i < chain.n_layers; i++) {
+            forward += chain.layers[i].forward;
+            backward += chain.layers[i].backward_input + chain.layers[i].backward_weight;
+        }
+        fprintf(context->out,
+                "\n%s: %u layers, %lld parameters, %.4f GMAC (%.4f Gflop) per sample\n", net->name,
+                chain.n_layers, (long long)cs_net_parameters(net), cs_net_macs(net) / 1e9,
+                2 * cs_net_macs(net) / 1e9);
+        if (cs_net_active_parameters(net) < cs_net_parameters(net))
+            fprintf(context->out,
+                    "%lld of the parameters are active: all except in experts that a token is "
+                    "not sent to\n",
+                    (long long)cs_net_active_parameters(net));
+        fprintf(context->out, "activations saved for backward at batch %u in %s: %s\n",
+                how->batch_size, cs_precision_names[how->precision],
+                cs_units_text((double)chain.kept_bytes, CS_QUANTITY_BYTES, 5).s);
+        if (forward > 0)
+            fprintf(context->out,
+                    "estimated for %s, not measured: forward %.4f ms, backward %.4f ms\n",
+                    how->device->title, milliseconds(forward), milliseconds(backward));
     }
     cs_net_chain_finish(&chain);
     return status;
@@ -247,13 +243,13 @@ const cs_command cs_command_model = {
     .names = {"models"},
     .summary = "build a model from an architecture, with estimated times",
     .doc =
-        "Builds the network of that name (sim list models), or the one that the config.json "
-        "of a Hugging Face transformers model describes. Prints its chain of layers: "
+        "Builds the network of that name (sim list models), or of the config.json "
+        "of a Hugging Face transformers model. Prints its chain of layers: "
         "parameters, multiply-accumulates, the sizes that each layer passes on and keeps for "
         "its backward, and estimated times.\n\n"
         "--output writes the chain to a model file (docs/reference/model-file.md). Times come "
         "from a roofline with the device's description (facts/devices/): they are estimates, not "
-        "measurements. --compare prints them beside a profile in PipeDream's format.",
+        "measurements. --compare prints them next to a profile in PipeDream's format.",
     .options = options,
     .run = run,
 };

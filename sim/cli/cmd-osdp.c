@@ -13,21 +13,21 @@ enum { USUAL_SLICES = 4, USUAL_BATCHES = 1024, MOST_SLICES = 64 };
 
 static const cs_option options[] = {
     {"surge", 0, "NAME",
-     "What operators need while they run: the largest of them, or their sum, as in the paper's "
-     "formula (default: maximum)",
+     "Working memory of operators: the maximum, or their sum as in the paper's formula "
+     "(default: maximum)",
      false, cs_osdp_surge_names},
     {"slices", 0, "[LAYERS=]N",
-     "Slices that an operator may be cut into (default: 4, the paper's); of the layers with names "
-     "like LAYERS, in which * stands for any text",
+     "Slices that an operator may be cut into (default: 4, the paper's); for layers whose names "
+     "match LAYERS, where * matches any text",
      true},
     {"gathers", 0, "N",
      "Gathers of sharded weights per step (default: 2; 3 with recomputation, as in the paper)"},
-    {"max-batch", 0, "N", "Samples of a device, at most (default: 1024)"},
+    {"max-batch", 0, "N", "Most samples per device (default: 1024)"},
     {"depth-first", 0, "N",
      "Also run the paper's own search, for at most N nodes per batch; 0: no limit"},
     {"simulate", 0, NULL, "Also choose plans and batches by simulation"},
     {"output", 'o', "FILE.json",
-     "Save the scenario with OSDP's plan in it, the simulated one with --simulate"},
+     "Save the scenario with OSDP's plan (with --simulate: the simulated plan)"},
     CS_OPTION_SET,
     {"json", 0, NULL, "Print JSON instead of a table"},
     {0},
@@ -35,7 +35,7 @@ static const cs_option options[] = {
 
 /* ---- options ---- */
 
-/* "4", or "blocks.*=16". */
+/* Reads "4" or "blocks.*=16". */
 static cs_status read_slices(const char *given, cs_arena *arena, cs_osdp_slices *slices,
                              cs_error *error)
 {
@@ -52,22 +52,6 @@ static cs_status read_slices(const char *given, cs_arena *arena, cs_osdp_slices 
         return CS_OK;
     slices->pattern = cs_arena_copy_length(arena, given, (size_t)(equals - given));
     return slices->pattern ? CS_OK : cs_error_no_memory(error);
-}
-
-static cs_status read_all_slices(const cs_arguments *arguments, cs_arena *arena,
-                                 cs_osdp_options *how, cs_error *error)
-{
-    const char *const *texts;
-    const size_t n = cs_arguments_values(arguments, "slices", &texts);
-    cs_osdp_slices *slices = cs_arena_alloc(arena, n + 1, sizeof(*slices));
-    if (!slices)
-        return cs_error_no_memory(error);
-    slices[0].most = USUAL_SLICES;
-    for (size_t i = 0; i < n; i++)
-        CS_TRY(read_slices(texts[i], arena, &slices[i + 1], error));
-    how->slices = slices;
-    how->n_slices = (uint32_t)n + 1;
-    return CS_OK;
 }
 
 static cs_status read_options(const cs_context *context, const cs_arguments *arguments,
@@ -87,7 +71,17 @@ static cs_status read_options(const cs_context *context, const cs_arguments *arg
     CS_TRY(cs_arguments_count(arguments, "depth-first", 0, &nodes, error));
     how->depth_first =
         cs_arguments_value(arguments, "depth-first") ? (nodes ? nodes : UINT64_MAX) : 0;
-    return read_all_slices(arguments, arena, how, error);
+    const char *const *texts;
+    const size_t n = cs_arguments_values(arguments, "slices", &texts);
+    cs_osdp_slices *slices = cs_arena_alloc(arena, n + 1, sizeof(*slices));
+    if (!slices)
+        return cs_error_no_memory(error);
+    slices[0].most = USUAL_SLICES;
+    for (size_t i = 0; i < n; i++)
+        CS_TRY(read_slices(texts[i], arena, &slices[i + 1], error));
+    how->slices = slices;
+    how->n_slices = (uint32_t)n + 1;
+    return CS_OK;
 }
 
 /* ---- results ---- */
@@ -111,20 +105,6 @@ static cs_status save(const cs_osdp_study *study, const cJSON *document, const c
     return status;
 }
 
-static cs_status verdict(const cs_osdp_study *study, cs_error *error)
-{
-    const char *name = study->scenario.name;
-    if (found(study)->found)
-        return CS_OK;
-    if (study->rows[CS_OSDP_ROW_OSDP].plan.found)
-        return cs_error_add(error, CS_LIMIT, "%s: no plan fits when it is simulated", name);
-    return cs_error_add(
-        error, CS_LIMIT,
-        "%s: no plan fits: by the cost model one sample a device needs %s, devices have %s", name,
-        cs_units_text((double)study->least_memory, CS_QUANTITY_BYTES, 4).s,
-        cs_units_text((double)study->limit, CS_QUANTITY_BYTES, 4).s);
-}
-
 static cs_status show(const cs_context *context, const cs_arguments *arguments,
                       const cJSON *document, const cs_osdp_study *study, cs_error *error)
 {
@@ -137,7 +117,18 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
         status = cs_print_json(cs_osdp_json(study), context->out, error);
     else if (status == CS_OK && !printed)
         cs_osdp_print(study, context->out);
-    return status == CS_OK ? verdict(study, error) : status;
+    if (status != CS_OK)
+        return status;
+    const char *name = study->scenario.name;
+    if (found(study)->found)
+        return CS_OK;
+    if (study->rows[CS_OSDP_ROW_OSDP].plan.found)
+        return cs_error_add(error, CS_LIMIT, "%s: no plan fits when it is simulated", name);
+    return cs_error_add(
+        error, CS_LIMIT,
+        "%s: no plan fits: by the cost model one sample per device needs %s, devices have %s", name,
+        cs_units_text((double)study->least_memory, CS_QUANTITY_BYTES, 4).s,
+        cs_units_text((double)study->limit, CS_QUANTITY_BYTES, 4).s);
 }
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
@@ -172,7 +163,7 @@ const cs_command cs_command_osdp = {
            "compared with plain data parallelism and FSDP, each with its own best batch, with "
            "FSDP with slices, and with OSDP without slices, and the contributions of modes, "
            "batch and slices are shown.\n\n"
-           "Times and memory follow the paper's cost model, in which nothing overlaps. With "
+           "Times and memory follow the paper's cost model, without overlap. With "
            "--simulate, the simulation chooses batches and plans and decides what fits. The "
            "scenario must have one stage and one micro-batch; its own zero and batch are "
            "ignored.",

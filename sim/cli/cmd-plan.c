@@ -11,69 +11,62 @@
 #include <string.h>
 
 static const cs_option options[] = {
-    {"planner", 'P', "NAME[,NAME...]",
-     "Let these planners make plans, and compare them: `sim list planners`, or all", true, NULL,
-     "planners"},
+    {"planner", 'P', "NAME[,NAME...]", "Planners to compare: names in `sim list planners`, or all",
+     true, NULL, "planners"},
     {"param", 'p', "NAME=VALUE",
-     "A parameter of the planners that have it, or one of how layers are counted: kept, "
+     "A parameter of planners, or of how layers are counted: kept, "
      "weight_copies, count_update, count_workspace",
      true},
     {"output", 'o', "PLAN.json",
-     "Save the plan; a scenario takes it as \"partition\": {\"file\": ...}"},
+     "Save the plan; a scenario refers to it as \"partition\": {\"file\": ...}"},
     {"draw", 0, "PERIOD.svg", "With --planner: draw one period of the pattern of that plan"},
     {"devices", 0, "N[,N...]",
-     "Instead of a scenario, cut the network of a PipeDream profile (graph.txt), branches and all, "
-     "for N devices, as PipeDream's optimizer does; of several numbers the first is of devices of "
-     "a machine, the next of machines"},
-    {"bandwidth", 0, "B[,B...]", "With --devices: of each level, like 1 GB/s"},
+     "Instead of a scenario, cut the network of a PipeDream profile (graph.txt), with branches, "
+     "for N devices, as PipeDream's optimizer does; several numbers: devices per machine, then "
+     "machines"},
+    {"bandwidth", 0, "B[,B...]", "With --devices: bandwidth of each level, like 1 GB/s"},
     {"memory", 0, "BYTES",
-     "With --devices: of a device, for the optimizer's memory test; else it is not made"},
+     "With --devices: memory per device for the optimizer's memory test (default: no test)"},
     CS_OPTION_SET,
     {"json", 0, NULL, "Print JSON instead of a table"},
     {0},
 };
 
-static void print_stage(const cs_scenario *scenario, uint32_t s, FILE *out)
-{
-    const cs_stage *stage = &scenario->plan->stages[s];
-    const cs_layer_sum *sum = &scenario->job.stages[s];
-    const double backward = cs_time_seconds(sum->backward_input + sum->backward_weight);
-    char devices[32], layers[32];
-    uint32_t first = scenario->plan->devices[stage->first_device];
-    if (stage->n_devices > 1)
-        snprintf(devices, sizeof(devices), "%u (%u %s)", first, stage->n_devices,
-                 scenario->parallel ? "devices" : "replicas");
-    else
-        snprintf(devices, sizeof(devices), "%u", first);
-    snprintf(layers, sizeof(layers), "%u-%u", stage->first_layer, stage->end_layer - 1);
-    const cs_layer *from = &scenario->model->layers[stage->first_layer];
-    const cs_layer *to = &scenario->model->layers[stage->end_layer - 1];
-    fprintf(out, "%5u  %-10s %-9s %-10s %-10s %-10s %-11s %s%s%s\n", s, devices, layers,
-            cs_units_text(cs_time_seconds(sum->forward), CS_QUANTITY_TIME, 4).s,
-            cs_units_text(backward, CS_QUANTITY_TIME, 4).s,
-            cs_units_text((double)sum->weight_bytes, CS_QUANTITY_BYTES, 4).s,
-            cs_units_text((double)sum->kept_bytes, CS_QUANTITY_BYTES, 4).s, from->name,
-            from == to ? "" : " ... ", from == to ? "" : to->name);
-}
-
-static bool has_shares(const cs_scenario *scenario)
-{
-    return scenario->job.replicas == CS_REPLICAS_ALL_REDUCE &&
-           scenario->plan->n_devices > scenario->plan->n_stages;
-}
-
 static void print_table(const cs_scenario *scenario, FILE *out)
 {
     fprintf(out, "%s: %u stage%s of %s; times and activations per micro-batch%s\n\n",
             scenario->name, scenario->plan->n_stages, scenario->plan->n_stages == 1 ? "" : "s",
-            scenario->model->name, has_shares(scenario) ? ", of a replica its share of it" : "");
+            scenario->model->name,
+            (scenario->job.replicas == CS_REPLICAS_ALL_REDUCE &&
+             scenario->plan->n_devices > scenario->plan->n_stages)
+                ? ", of a replica's share"
+                : "");
     fprintf(out, "%5s  %-10s %-9s %-10s %-10s %-10s %-11s %s\n", "stage", "device", "layers",
             "forward", "backward", "weights", "activations", "from ... to");
-    for (uint32_t s = 0; s < scenario->plan->n_stages; s++)
-        print_stage(scenario, s, out);
+    for (uint32_t s = 0; s < scenario->plan->n_stages; s++) {
+        const cs_stage *stage = &scenario->plan->stages[s];
+        const cs_layer_sum *sum = &scenario->job.stages[s];
+        const double backward = cs_time_seconds(sum->backward_input + sum->backward_weight);
+        char devices[32], layers[32];
+        uint32_t first = scenario->plan->devices[stage->first_device];
+        if (stage->n_devices > 1)
+            snprintf(devices, sizeof(devices), "%u (%u %s)", first, stage->n_devices,
+                     scenario->parallel ? "devices" : "replicas");
+        else
+            snprintf(devices, sizeof(devices), "%u", first);
+        snprintf(layers, sizeof(layers), "%u-%u", stage->first_layer, stage->end_layer - 1);
+        const cs_layer *from = &scenario->model->layers[stage->first_layer];
+        const cs_layer *to = &scenario->model->layers[stage->end_layer - 1];
+        fprintf(out, "%5u  %-10s %-9s %-10s %-10s %-10s %-11s %s%s%s\n", s, devices, layers,
+                cs_units_text(cs_time_seconds(sum->forward), CS_QUANTITY_TIME, 4).s,
+                cs_units_text(backward, CS_QUANTITY_TIME, 4).s,
+                cs_units_text((double)sum->weight_bytes, CS_QUANTITY_BYTES, 4).s,
+                cs_units_text((double)sum->kept_bytes, CS_QUANTITY_BYTES, 4).s, from->name,
+                from == to ? "" : " ... ", from == to ? "" : to->name);
+    }
 }
 
-/* Takes the document; NULL as in cs_print_json. */
+/* Saves and frees the document; NULL as in cs_print_json. */
 static cs_status save(cJSON *root, const char *path, cs_error *error)
 {
     char *json = root ? cs_json_print(root) : NULL;
@@ -85,13 +78,13 @@ static cs_status save(cJSON *root, const char *path, cs_error *error)
     return status;
 }
 
-/* Standard output has the plan already. */
+/* Whether the plan itself goes to standard output. */
 static bool is_printed(const char *output)
 {
     return output && strcmp(output, "-") == 0;
 }
 
-/* The plan, and the pattern where the scenario has one. */
+/* Returns the plan and, if the scenario has one, the pattern. */
 static cJSON *plan_json(const cs_scenario *scenario, cs_error *error)
 {
     cJSON *root = cs_plan_json(scenario->plan, scenario->model);
@@ -103,7 +96,7 @@ static cJSON *plan_json(const cs_scenario *scenario, cs_error *error)
     return root;
 }
 
-/* What is known of a plan that a planner made for the schedule. */
+/* Adds how the planner found the plan. */
 static bool add_search(const cs_scenario *scenario, cJSON *object)
 {
     const cs_time promised = scenario->search.promised;
@@ -119,7 +112,7 @@ static bool add_search(const cs_scenario *scenario, cJSON *object)
            (period == 0 || cJSON_AddNumberToObject(object, "period_s", cs_time_seconds(period)));
 }
 
-/* In the shape of cs_comparison_json, so that a program reads both alike. */
+/* Has the form of cs_comparison_json, so that programs read both in the same way. */
 static cJSON *report_json(const cs_scenario *scenario, cs_error *error)
 {
     const cs_time bound = scenario->search.bound;
@@ -135,22 +128,6 @@ static cJSON *report_json(const cs_scenario *scenario, cs_error *error)
         return root;
     cJSON_Delete(root);
     return NULL;
-}
-
-static cs_status show_plan(const cs_context *context, const cs_arguments *arguments,
-                           cs_error *error)
-{
-    cs_scenario scenario = {0};
-    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
-    const char *output = cs_arguments_value(arguments, "output");
-    if (status == CS_OK && output)
-        status = save(plan_json(&scenario, error), output, error);
-    if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
-        status = cs_print_json(report_json(&scenario, error), context->out, error);
-    else if (status == CS_OK && !is_printed(output))
-        print_table(&scenario, context->out);
-    cs_scenario_finish(&scenario);
-    return status;
 }
 
 static cs_status draw(const cs_comparison *comparison, const char *path, cs_error *error)
@@ -196,23 +173,18 @@ static cs_status make(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
-static void tell(const cs_comparison *c, const cs_log *log)
-{
-    if (!c->scenario.job.equal_messages)
-        cs_log_write(log, CS_LOG_WARNING,
-                     "messages between neighbouring devices differ or share links; the planner "
-                     "assumes that all are like a single one from device 0 to 1");
-    for (uint32_t i = 0; i < c->n; i++)
-        cs_log_write(log, CS_LOG_INFO, "%s: searched for %.3g s", c->outcomes[i].planner->name,
-                     c->outcomes[i].search_time);
-}
-
-/* Where no planner finds a plan, JSON still says why; the messages say it to people. */
+/* Compares planners. If none finds a plan, JSON states why; messages tell it to users. */
 static cs_status compare(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_comparison comparison = {0};
     CS_TRY(make(context, arguments, &comparison, error));
-    tell(&comparison, &context->log);
+    if (!comparison.scenario.job.equal_messages)
+        cs_log_write(&context->log, CS_LOG_WARNING,
+                     "messages between neighbouring devices differ or share links; the planner "
+                     "assumes that all are like a single message from device 0 to 1");
+    for (uint32_t i = 0; i < comparison.n; i++)
+        cs_log_write(&context->log, CS_LOG_INFO, "%s: searched for %.3g s",
+                     comparison.outcomes[i].planner->name, comparison.outcomes[i].search_time);
     cs_status status = CS_OK;
     bool json = cs_arguments_flag(arguments, "json");
     bool printed = is_printed(cs_arguments_value(arguments, "output"));
@@ -229,13 +201,13 @@ static cs_status compare(const cs_context *context, const cs_arguments *argument
     return status;
 }
 
-/* Options that would have no effect. */
+/* Refuses options that would have no effect. */
 static cs_status refuse_options(const cs_arguments *arguments, const char *const *names,
                                 const char *with, cs_error *error)
 {
     for (; *names; names++) {
         if (cs_arguments_value(arguments, *names))
-            return cs_error_add(error, CS_USAGE, "plan: --%s goes with %s only", *names, with);
+            return cs_error_add(error, CS_USAGE, "plan: --%s requires %s", *names, with);
     }
     return CS_OK;
 }
@@ -259,7 +231,17 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     if (cs_arguments_value(arguments, "planner"))
         return compare(context, arguments, error);
     CS_TRY(refuse_options(arguments, of_planners, "--planner", error));
-    return show_plan(context, arguments, error);
+    cs_scenario scenario = {0};
+    cs_status status = cs_scenario_from(context, arguments, &scenario, error);
+    const char *output = cs_arguments_value(arguments, "output");
+    if (status == CS_OK && output)
+        status = save(plan_json(&scenario, error), output, error);
+    if (status == CS_OK && !is_printed(output) && cs_arguments_flag(arguments, "json"))
+        status = cs_print_json(report_json(&scenario, error), context->out, error);
+    else if (status == CS_OK && !is_printed(output))
+        print_table(&scenario, context->out);
+    cs_scenario_finish(&scenario);
+    return status;
 }
 
 const cs_command cs_command_plan = {

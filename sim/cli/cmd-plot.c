@@ -51,7 +51,7 @@ static cs_status read_counts(const cs_arguments *arguments, cs_plot_options *how
     return CS_OK;
 }
 
-/* Points of a unit of length; 0: there is no such unit. */
+/* Points per unit of length; 0: unknown unit. */
 static double points_of(const char *unit)
 {
     static const struct {
@@ -64,7 +64,7 @@ static double points_of(const char *unit)
     return 0;
 }
 
-/* "640" or "8.5 cm"; with a unit of length the picture is one for print. */
+/* Reads "640" or "8.5 cm"; with a unit of length the picture is for print. */
 static cs_status read_size(const cs_arguments *arguments, const char *option, uint32_t *size,
                            bool *print, cs_error *error)
 {
@@ -114,7 +114,7 @@ static cs_status read_time(const cs_arguments *arguments, const char *option, do
                : cs_error_add(error, CS_USAGE, "plot: --%s: must be >= 0 (got %s)", option, text);
 }
 
-/* "INPUT-KIND.svg" next to the current folder's files; allocated. */
+/* Returns the allocated name "INPUT-KIND.svg", in the current folder. */
 static char *output_name(const char *input, const char *kind)
 {
     const char *slash = strrchr(input, '/');
@@ -177,17 +177,17 @@ const cs_command cs_command_plot = {
     .min_words = 1,
     .max_words = CS_PLOT_INPUTS_MAX,
     .summary = "draw results as a picture",
-    .doc = "Draws a file with gnuplot. Without --kind, the file decides what is drawn.\n\n"
+    .doc = "Draws a file with gnuplot. The default kind depends on the file.\n\n"
            "Results files: timeline, what each device does and when, why it waits, and the "
            "critical path; boxes, the same for a small run in the style of papers, with named "
            "boxes, blue for even and orange for odd mini-batches; memory, of each device over "
            "time; mean-memory, its mean over the devices; segments, what PyTorch's allocator "
-           "reserved and what its segments held; utilisation, where the time of devices goes and "
-           "how busy links are; spread, how the figures of repeated runs vary (`sim run "
+           "reserved and what its segments held; utilisation, how devices spend their time and "
+           "how busy links are; spread, how the metrics of repeated runs vary (`sim run "
            "--runs`).\n\n"
            "Several runs share one picture: timelines one below the other on one axis, "
-           "mean-memory and spread side by side. Devices that do the same share a row.\n\n"
-           "Sweeps, with a figure (--value): heatmap over two keys; lines over one key, or a "
+           "mean-memory and spread side by side. Devices that behave identically share a row.\n\n"
+           "Sweeps, with a metric (--value): heatmap over two keys; lines over one key, or a "
            "line for each value of a second; bars if the first key's values are names. If more "
            "keys vary, --at fixes the others. Points that failed or ran out of memory are "
            "marked. Searches by `sim advise`: plans. Files of `sim validate`: validation. Costs "

@@ -11,13 +11,13 @@ static const char *const backends[] = {"cpu", "cuda", NULL};
 
 static const cs_option options[] = {
     {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with -measured.h5)"},
-    {"backend", 0, "NAME", "What computes (default: cpu)", false, backends},
-    {"runs", 'r', "N", "Repetitions; the one with the median duration is kept (default: 11)"},
+    {"backend", 0, "NAME", "Backend (default: cpu)", false, backends},
+    {"runs", 'r', "N", "Repetitions; the median run is kept (default: 11)"},
     CS_OPTION_SET,
     {0},
 };
 
-/* --set /pointer=value, taken apart. */
+/* Splits --set /pointer=value. */
 static cs_status read_overrides(const cs_arguments *arguments, cs_list *overrides, cs_arena *arena,
                                 cs_error *error)
 {
@@ -28,7 +28,7 @@ static cs_status read_overrides(const cs_arguments *arguments, cs_list *override
     if (!pairs || !items)
         return cs_error_no_memory(error);
     for (size_t i = 0; i < n; i++) {
-        const char *equals = strchr(texts[i], '='); /* there: the scenario was loaded with it */
+        const char *equals = strchr(texts[i], '='); /* present: the scenario was loaded with it */
         pairs[i].pointer = cs_arena_copy_length(arena, texts[i], (size_t)(equals - texts[i]));
         pairs[i].value = equals + 1;
         items[i] = &pairs[i];
@@ -39,7 +39,7 @@ static cs_status read_overrides(const cs_arguments *arguments, cs_list *override
     return CS_OK;
 }
 
-/* The scenario's name with an ending of its own; NULL when memory runs out. */
+/* Returns the scenario's name with "-measured.h5"; NULL if memory runs out. */
 static const char *default_output(const cs_scenario *scenario, cs_arena *arena)
 {
     size_t size = strlen(scenario->name) + sizeof("-measured.h5");
@@ -69,7 +69,7 @@ static cs_status read_request(const cs_arguments *arguments, const cs_scenario *
     return read_overrides(arguments, &request->overrides, arena, error);
 }
 
-/* One message here, where every process would have one. */
+/* Checks here, so that there is one message instead of one per process. */
 static cs_status check(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     cs_replay replay = {0};
@@ -108,7 +108,7 @@ const cs_command cs_command_replay = {
     .summary = "run a scenario on real devices, and record times and memory",
     .doc = "Starts one process per device. Together they train the scenario's model in the order "
            "of its schedule: kernels of the model's own shapes, messages by MPI, memory "
-           "allocated and freed. Data and weights are random. On a mesh they are those of the "
+           "allocated and freed. Data and weights are random. On a mesh they are drawn for the "
            "whole network, so the printed losses do not depend on how it is split.\n\n"
            "The results file has the same format as a simulation's, and `sim compare` compares "
            "the two.",

@@ -10,7 +10,7 @@ static const cs_option options[] = {
     {0},
 };
 
-/* "INPUT.html" in the current folder; allocated. */
+/* Returns the allocated name "INPUT.html", in the current folder. */
 static char *output_name(const char *input)
 {
     const char *slash = strrchr(input, '/');
@@ -47,9 +47,9 @@ const cs_command cs_command_report = {
     .summary = "make an interactive page for the browser",
     .doc = "Writes one HTML file that opens offline in any browser: a timeline to zoom into, "
            "with details of every task; memory over time, the critical path, why each device "
-           "waits, links, weight versions, all figures, and the scenario. Two to six results "
+           "waits, links, weight versions, all metrics, and the scenario. Two to six results "
            "files are shown one below the other on one time axis, with the differences of their "
-           "figures.\n\n"
+           "metrics.\n\n"
            "For the file of a sweep or of a search for plans: a sortable table of all points, "
            "lines, a heat map, and time against memory. Results files given after it belong to "
            "points, which then link to their runs.",

@@ -23,17 +23,18 @@ static const cs_option options[] = {
     {"stop-on-oom", 0, NULL, "End the simulation when a device's memory is first exceeded"},
     {"fail-on-oom", 0, NULL, "Exit with status 4 if a device runs out of memory"},
     {"allocator", 0, "NAME",
-     "Play the run on an allocator (overrides /memory/allocator): pytorch or none"},
+     "Replay all allocations on a model of an allocator (overrides /memory/allocator): pytorch or "
+     "none"},
     {"snapshot", 0, "FILE.pickle",
      "With an allocator: write its state on the fullest device at the peak, for PyTorch's memory "
      "viewer"},
     {"rates", 0, NULL, "Also store how the rate of each message changes"},
     {"every-event", 0, NULL,
-     "Simulate every event by itself, without the shortcuts that give the same results faster"},
+     "Disable exact shortcuts and simulate every event (slow, same results)"},
     {"low-memory", 0, NULL,
-     "Run each task as it is generated, and drop it: a quarter of the memory, fewer figures, no "
+     "Run each task as it is generated, and discard it: a quarter of the memory, fewer metrics, no "
      "results file"},
-    {"runs", 0, "N", "Run N times, with seed, seed + 1, ..., and print how the figures vary"},
+    {"runs", 0, "N", "Run N times, with seed, seed + 1, ..., and print how the metrics vary"},
     CS_OPTION_JOBS,
     {0},
 };
@@ -45,7 +46,7 @@ static cs_status check_low_memory(const cs_arguments *arguments, cs_error *error
         return CS_OK;
     if (!cs_arguments_flag(arguments, "no-output"))
         return cs_error_add(error, CS_USAGE,
-                            "run: --low-memory keeps no tasks to write: it needs --no-output");
+                            "run: --low-memory keeps no tasks to write; add --no-output");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cs_arguments_flag(arguments, others[i]) || cs_arguments_value(arguments, others[i]))
             return cs_error_add(error, CS_USAGE, "run: --low-memory and --%s exclude each other",
@@ -53,7 +54,8 @@ static cs_status check_low_memory(const cs_arguments *arguments, cs_error *error
     return CS_OK;
 }
 
-/* "NAME.h5" in the current folder, or what --output says; NULL with --no-output. Allocated. */
+/* Chooses the results file: --output, or "NAME.h5" in the current folder, allocated; NULL with
+ * --no-output. */
 static cs_status output_name(const cs_arguments *arguments, const cs_scenario *scenario,
                              char **name, cs_error *error)
 {
@@ -70,8 +72,9 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
                                     "run: --output and --no-output exclude each other")
                      : CS_OK;
     if (given && strcmp(given, "-") == 0)
-        return cs_error_add(error, CS_USAGE,
-                            "run: results cannot go to standard output; --no-output writes none");
+        return cs_error_add(
+            error, CS_USAGE,
+            "run: results cannot go to standard output; use --no-output to write none");
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     if (given && snapshot && strcmp(given, snapshot) == 0)
         return cs_error_add(error, CS_USAGE,
@@ -88,10 +91,10 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
     return CS_OK;
 }
 
-/* What a run made. */
+/* Results of a run. */
 typedef struct outcome {
     cs_simulation simulation;
-    cs_runs runs; /* repeated ones */
+    cs_runs runs; /* repeated runs */
 } outcome;
 
 static cs_status print_json(const cs_context *context, const cs_scenario *scenario,
@@ -112,7 +115,7 @@ static bool is_set(const char *name)
     return value && *value;
 }
 
-/* By the first of the variables that says which characters the terminal has. */
+/* Whether the terminal's character set is UTF-8, by the first variable that is set. */
 static bool speaks_unicode(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -128,8 +131,8 @@ static bool speaks_unicode(void)
     return false;
 }
 
-/* Only where a terminal shows it: what is read by programs stays as it is. Colours unless the
- * environment asks for none (https://no-color.org). */
+/* Draws only on a terminal, never into output for programs; with colours unless the environment
+ * forbids them (https://no-color.org). */
 static cs_status draw(const cs_context *context, const cs_arguments *arguments,
                       const cs_simulation *simulation, cs_error *error)
 {
@@ -182,7 +185,7 @@ static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenar
     return cs_runs_make(scenario, how, &made->simulation, n, jobs, &made->runs, error);
 }
 
-/* Of the device that reserves most. */
+/* Writes the allocator's state of the device that reserves most. */
 static cs_status write_snapshot(const cs_arguments *arguments, const cs_scenario *scenario,
                                 const cs_simulation *simulation, cs_error *error)
 {
@@ -199,8 +202,7 @@ static cs_status write_snapshot(const cs_arguments *arguments, const cs_scenario
                                    fullest, path, error);
 }
 
-/* The file is begun before the simulation, so that a folder that cannot be written to is known at
- * once. */
+/* Simulates. The results file is begun first, so that an unwritable folder is reported at once. */
 static cs_status simulate(const cs_context *context, const cs_arguments *arguments,
                           const cs_scenario *scenario, const char *output, outcome *made,
                           cs_error *error)
@@ -235,7 +237,7 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
     return status;
 }
 
-/* The scenario, with the allocator that is asked for. */
+/* Loads the scenario, with the requested allocator. */
 static cs_status load(const cs_context *context, const cs_arguments *arguments,
                       cs_scenario *scenario, cs_error *error)
 {
@@ -251,7 +253,7 @@ static cs_status load(const cs_context *context, const cs_arguments *arguments,
     if (status == CS_OK && cs_arguments_value(arguments, "snapshot") && !scenario->has_allocator) {
         cs_scenario_finish(scenario);
         return cs_error_add(error, CS_USAGE,
-                            "run: --snapshot needs an allocator, such as --allocator pytorch");
+                            "run: --snapshot requires an allocator, such as --allocator pytorch");
     }
     return status;
 }
@@ -283,11 +285,11 @@ const cs_command cs_command_run = {
     .max_words = 1,
     .summary = "simulate a scenario",
     .doc = "Simulates the scenario event by event. Prints throughput, bubble fraction, peak "
-           "memory and where the time of each device goes, beside the closed forms from the "
+           "memory and how each device spends its time, next to the closed forms from the "
            "schedule's paper.\n\n"
            "If the scenario has jitter, stragglers or background traffic, runs with different "
            "seeds differ. --runs N makes N of them, in threads, and adds mean, confidence "
-           "interval and percentiles. All other output is that of the first run; the results file "
+           "interval and percentiles. All other output is for the first run; the results file "
            "also has a table of all runs.\n\n"
            "On a terminal, a timeline and memory bars in characters follow (not with "
            "--no-picture), in colour unless NO_COLOR is set.\n\n"

@@ -12,10 +12,9 @@
 #include <string.h>
 
 static const cs_option options[] = {
-    {"devices", 'n', "N", "Devices (default: those of a node of the platform, else 8)", false,
+    {"devices", 'n', "N", "Devices (default: 8)", false, NULL},
+    {"batch", 'b', "SAMPLES", "Samples per mini-batch, total (default: 32 per device)", false,
      NULL},
-    {"batch", 'b', "SAMPLES", "Samples of a mini-batch, of all devices together (default: 32 each)",
-     false, NULL},
     {"platform", 0, "TOPOLOGY", "A topology's name (default: abci), or {\"topology\": ...}", false,
      NULL, "topologies"},
     CS_OPTION_IMAGE,
@@ -23,24 +22,24 @@ static const cs_option options[] = {
     {"device", 'd', "DEVICE", "Device to estimate times for (default: v100), or a device file",
      false, NULL, "devices"},
     {"precision", 0, "NAME", "Numbers (default: fp32)", false, cs_precision_names},
-    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
+    {"optimizer", 0, "NAME", "Optimizer (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain that a pipeline cuts (default: layer)", false,
      cs_granularity_names},
     {"group", 0, "N",
-     "Devices that compute a sample together in data_filter and data_spatial (default: those of a "
-     "node, else 4)",
+     "Devices that compute a sample together in data_filter and data_spatial (default: a "
+     "node's, else 4)",
      false, NULL},
-    {"segments", 0, "S", "Of a mini-batch in a pipeline (default: 4 for each stage)", false, NULL},
-    {"dataset", 0, "SAMPLES", "Of an epoch, whose time is then printed", false, NULL},
-    {"reuse", 0, "GAMMA", "Memory that is needed, over the sum of all tensors (default: 1)", false,
+    {"segments", 0, "S", "Segments of a mini-batch in a pipeline (default: 4 per stage)", false,
      NULL},
+    {"dataset", 0, "SAMPLES", "Samples per epoch; also print its time", false, NULL},
+    {"reuse", 0, "GAMMA", "Memory needed / sum of all tensors (default: 1)", false, NULL},
     {"json", 0, NULL, "Print JSON instead of a table", false, NULL},
     {0},
 };
 
 enum { BATCH_EACH = 32, SEGMENTS_EACH = 4, USUAL_NODE = 4, USUAL_DEVICES = 8 };
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 typedef struct request {
     cs_workload workload;
@@ -60,32 +59,7 @@ static void finish(request *asked)
     cs_arena_finish(&asked->arena);
 }
 
-static cs_status read_network(const cs_arguments *arguments, request *asked, cs_error *error)
-{
-    static const cs_json_place place = {.file = "sim strategies"};
-    uint32_t states;
-    const char *device = cs_arguments_value(arguments, "device");
-    cs_workload *workload = &asked->workload;
-    *workload = (cs_workload){.name = arguments->words[0], .device = device ? device : "v100"};
-    CS_TRY(cs_arguments_choice(arguments, "precision", cs_precision_names, &workload->precision,
-                               error));
-    CS_TRY(cs_arguments_choice(arguments, "granularity", cs_granularity_names,
-                               &workload->granularity, error));
-    CS_TRY(cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &states, error));
-    workload->optimizer_states = states;
-    cJSON *parameters = cJSON_CreateObject();
-    cs_status status = parameters ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = cs_arguments_parameters(arguments, parameters, error);
-    workload->parameters = parameters;
-    if (status == CS_OK)
-        status = cs_workload_network(workload, &place, &asked->net, error);
-    workload->parameters = NULL;
-    cJSON_Delete(parameters);
-    return status;
-}
-
-/* A name, or an object. */
+/* Reads a name or an object. */
 static cs_status read_platform(const cs_arguments *arguments, request *asked, cs_error *error)
 {
     static const cs_json_place place = {.file = "--platform"};
@@ -111,7 +85,7 @@ static cs_status read_platform(const cs_arguments *arguments, request *asked, cs
 static cs_status number(const cs_arguments *arguments, const char *option, double fallback,
                         double *out, cs_error *error)
 {
-    static const double most = 1e15; /* all that follows is finite */
+    static const double most = 1e15; /* keeps all derived values finite */
     const char *text = cs_arguments_value(arguments, option);
     cs_error why;
     *out = fallback;
@@ -144,12 +118,32 @@ static cs_status read_request(const cs_arguments *arguments, request *asked, cs_
         return cs_error_add(error, CS_USAGE,
                             "strategies: --group must divide the %u devices (got %u)",
                             asked->devices, asked->group);
-    return read_network(arguments, asked, error);
+    static const cs_json_place place = {.file = "sim strategies"};
+    uint32_t states;
+    const char *device = cs_arguments_value(arguments, "device");
+    cs_workload *workload = &asked->workload;
+    *workload = (cs_workload){.name = arguments->words[0], .device = device ? device : "v100"};
+    CS_TRY(cs_arguments_choice(arguments, "precision", cs_precision_names, &workload->precision,
+                               error));
+    CS_TRY(cs_arguments_choice(arguments, "granularity", cs_granularity_names,
+                               &workload->granularity, error));
+    CS_TRY(cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &states, error));
+    workload->optimizer_states = states;
+    cJSON *parameters = cJSON_CreateObject();
+    cs_status status = parameters ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = cs_arguments_parameters(arguments, parameters, error);
+    workload->parameters = parameters;
+    if (status == CS_OK)
+        status = cs_workload_network(workload, &place, &asked->net, error);
+    workload->parameters = NULL;
+    cJSON_Delete(parameters);
+    return status;
 }
 
 /* ---- rows ---- */
 
-/* What the devices are: groups, members of one group, or both. */
+/* Role of the devices: groups, members of one group, or both. */
 typedef enum use { ALONE, GROUPS, MEMBERS, BOTH } use;
 
 static const struct {
@@ -172,7 +166,8 @@ static cs_status find_link(const request *asked, const cs_rings *rings, cs_parad
     return CS_OK;
 }
 
-/* Stages whose slowest is the fastest. `ends` has room for all layers. */
+/* Cuts the chain into stages so that the slowest is as fast as possible. `ends` has room for all
+ * layers. */
 static cs_status cut(const request *asked, const cs_net_options *how, uint32_t stages,
                      uint32_t *ends, cs_error *error)
 {
@@ -189,24 +184,19 @@ static cs_status cut(const request *asked, const cs_net_options *how, uint32_t s
     return status;
 }
 
-/* Samples that a device computes at once: those of its group, or of a segment. */
-static uint32_t local_samples(const cs_paradl_case *c)
-{
-    const uint32_t parts = c->method == CS_PARADL_PIPELINE ? c->segments : c->groups;
-    const uint32_t samples = c->batch / parts + (c->batch % parts > 0);
-    return samples < CS_BATCH_MAX ? samples : CS_BATCH_MAX;
-}
-
 static cs_status evaluate(const request *asked, cs_net_options *how, cs_paradl_case *c,
                           cs_paradl_form *form, cs_error *error)
 {
     cs_net_chain chain;
     uint32_t *ends = NULL;
-    how->batch_size = local_samples(c);
+    /* samples that a device computes at once: its group's, or a segment's */
+    const uint32_t parts = c->method == CS_PARADL_PIPELINE ? c->segments : c->groups;
+    const uint32_t samples = c->batch / parts + (c->batch % parts > 0);
+    how->batch_size = samples < CS_BATCH_MAX ? samples : CS_BATCH_MAX;
     CS_TRY(cs_net_chain_find(&asked->net, how, &chain, error));
     cs_status status = CS_OK;
     if (c->method == CS_PARADL_PIPELINE && c->members > chain.n_layers) {
-        *form = (cs_paradl_form){.most_members = chain.n_layers}; /* there is nothing to evaluate */
+        *form = (cs_paradl_form){.most_members = chain.n_layers}; /* nothing to evaluate */
     } else {
         ends = calloc(chain.n_layers, sizeof(*ends));
         status = ends ? CS_OK : cs_error_no_memory(error);
@@ -246,7 +236,8 @@ static cs_status make_row(const request *asked, uint32_t r, cs_net_options *how,
     const cs_rings between = {.n = n,
                               .size = c->groups,
                               .stride = c->members,
-                              .alone = c->method == CS_PARADL_SPATIAL, /* of leaders */
+                              /* only leaders communicate */
+                              .alone = c->method == CS_PARADL_SPATIAL,
                               .over_links = true};
     CS_TRY(find_link(asked, &within, &c->within, error));
     CS_TRY(find_link(asked, &between, &c->between, error));
@@ -296,7 +287,7 @@ const cs_command cs_command_strategies = {
         "spatial, pipeline, filter and channel parallelism, and hybrids (Kahira et al., HPDC "
         "2021, table 3).\n\n"
         "Times of layers are estimated as `sim model` does. Messages take the latency and the "
-        "bandwidth of the slowest hop of a ring on the platform, while all rings like it run. "
+        "bandwidth of the slowest hop of a ring on the platform while all such rings run. "
         "Nothing is simulated, and nothing overlaps: `sim run` does that.",
     .options = options,
     .run = run,

@@ -4,10 +4,10 @@
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/sweep-points.h"
 #include "sim/study/sweep/sweep-file.h"
 #include "sim/study/sweep/sweep-report.h"
 #include "sim/study/sweep/sweep-runs.h"
+#include "sim/study/sweep/sweep-section.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,25 +18,82 @@ static const cs_option options[] = {
      "A key of the scenario and its values: 1,2,4  2..32  0..1..0.25  1..64..x2  1..1000..log7",
      true, NULL, CS_NAMES_POINTERS},
     {"zip", 0, NULL,
-     "Combine all first values, then all second values, and so on, instead of every combination"},
+     "Vary all keys together (first with first, second with second) instead of a grid"},
     {"csv", 0, "FILE", "Points from a file: a line of JSON pointers, then a line per point"},
     {"output", 'o', "FILE",
      "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)"},
     {"no-output", 0, NULL, "Write no results file"},
     {"resume", 0, NULL, "Continue a sweep that was stopped"},
     {"table", 't', "FIGURES",
-     "Print a row per point with these figures: \"main\", or names such as makespan_s,tasks"},
+     "Print a row per point with these metrics: \"main\", or names such as makespan_s,tasks"},
     CS_OPTION_JOBS,
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the summary"},
     {0},
 };
 
-/* All that a sweep needs, from the command line and the files. */
+/* ---- points: from the command line, a CSV file, or the scenario ---- */
+
+static cs_status read_options(const cs_arguments *arguments, cs_space *space, cs_error *error)
+{
+    const char *const *texts;
+    const char *csv = cs_arguments_value(arguments, "csv");
+    bool zip = cs_arguments_flag(arguments, "zip");
+    size_t n = cs_arguments_values(arguments, "vary", &texts);
+    if (csv && (n > 0 || zip))
+        return cs_error_add(error, CS_USAGE, "sweep: --csv excludes --vary and --zip");
+    cs_status status = csv ? cs_space_read_csv(space, csv, error) : CS_OK;
+    for (size_t i = 0; i < n && status == CS_OK; i++)
+        status = cs_space_vary(space, "--vary", texts[i], error);
+    return status == CS_OK
+               ? cs_space_close(space, csv || zip ? CS_SPACE_LIST : CS_SPACE_GRID, error)
+               : status;
+}
+
+/* Fills `space` from --vary, --zip and --csv or, without --vary and --csv, from the document's
+ * "sweep". Sets the keys' quantities. */
+static cs_status read_points(const cs_arguments *arguments, const cJSON *document, cs_space *space,
+                             cs_error *error)
+{
+    const cJSON *sweep = cs_json_member(document, "sweep");
+    bool given = cs_arguments_flag(arguments, "vary") || cs_arguments_flag(arguments, "csv");
+    cs_status status = sweep && !given
+                           ? cs_sweep_section_read(arguments->words[0], sweep, space, error)
+                           : read_options(arguments, space, error);
+    if (status == CS_OK)
+        cs_sweep_set_quantities(space);
+    return status;
+}
+
+/* Returns the command line without the options that do not affect results. The caller frees it;
+ * NULL if memory runs out. */
+static char *command_of(const cs_arguments *arguments)
+{
+    static const char *const options[] = {"set", "vary", "zip", "csv"};
+    enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
+    const char *const *values[N_OPTIONS];
+    size_t n[N_OPTIONS], total = 0;
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        total += n[i] = cs_arguments_values(arguments, options[i], &values[i]);
+    cs_sweep_word *words = malloc((total + 1) * sizeof(*words));
+    if (!words)
+        return NULL;
+    total = 0;
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        for (size_t v = 0; v < n[i]; v++) {
+            const bool flag = strcmp(options[i], "zip") == 0;
+            words[total++] = (cs_sweep_word){options[i], flag ? NULL : values[i][v]};
+        }
+    char *text = cs_sweep_command(arguments->words[0], words, total);
+    free(words);
+    return text;
+}
+
+/* Everything that a sweep needs from the command line and the files. */
 typedef struct setup {
     cs_swept swept;
     char *command, *output, *journal;
-    const char *table; /* figures, or NULL */
+    const char *table; /* metrics; NULL: no table */
     uint64_t identity;
 } setup;
 
@@ -50,7 +107,7 @@ static void finish(setup *s)
 
 /* ---- names and numbers ---- */
 
-/* "NAME-sweep.h5", or what --output says, and its journal's name. */
+/* Names the output, --output or "NAME-sweep.h5", and its journal. */
 static cs_status choose_output(setup *s, const cs_arguments *arguments, cs_error *error)
 {
     const char *given = cs_arguments_value(arguments, "output");
@@ -77,12 +134,12 @@ static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *erro
 {
     CS_TRY(cs_arguments_jobs(arguments, &s->swept.sweep.jobs, error));
     CS_TRY(cs_document_from(arguments, &s->swept.base, error));
-    CS_TRY(cs_sweep_points(arguments, s->swept.base, &s->swept.sweep.space, error));
+    CS_TRY(read_points(arguments, s->swept.base, &s->swept.sweep.space, error));
     s->swept.sweep.keep_results = cs_arguments_flag(arguments, "json");
     s->table = cs_arguments_value(arguments, "table");
     if (s->table && s->swept.sweep.keep_results)
         return cs_error_add(error, CS_USAGE, "sweep: --table excludes --json");
-    s->command = cs_sweep_command_of(arguments);
+    s->command = command_of(arguments);
     if (!s->command)
         return cs_error_no_memory(error);
     CS_TRY(cs_swept_prepare(&s->swept, error));
@@ -162,7 +219,7 @@ static void tell_rest(const cs_log *log, const setup *s, const cs_sweep_results 
     free(set);
 }
 
-/* When the leader died, its journal has what was done. */
+/* If the leader died, its journal has the finished points. */
 static cs_status help(const cs_context *context, const setup *s, cs_journal *journal,
                       cs_sweep_results *results, cs_error *error)
 {
@@ -227,7 +284,7 @@ const cs_command cs_command_sweep = {
     .max_words = 1,
     .summary = "simulate a scenario at many points",
     .doc = "Runs the scenario for every combination of the values of --vary, in threads, and "
-           "stores every figure as an array with one dimension per varied key. Without --vary "
+           "stores every metric as an array with one dimension per varied key. Without --vary "
            "and --csv, the scenario's own section \"sweep\" says what varies.\n\n"
            "A point that fails is recorded with its message, and the others still run; the exit "
            "status is 1 only if all fail. A sweep that was stopped at any moment continues with "
@@ -235,12 +292,12 @@ const cs_command cs_command_sweep = {
            "points. Processes that mpirun starts share the points "
            "(docs/how-to/many-machines.md).\n\n"
            "VALUES: 1,2,4 or words; 2..32 in steps of 1; 0..1..0.25 in steps of 0.25; 1..64..x2, "
-           "each value twice the one before; 1..1000..log7, 7 values with equal ratios; "
+           "each value twice the previous one; 1..1000..log7, 7 values with equal ratios; "
            "0..1..lin5, 5 values at equal distances; 1..32..x2 GB/s with a unit. "
            "docs/how-to/sweeps.md explains them.\n\n"
-           "FIGURES: any number of `sim run --json` by its name. \"main\" stands for iteration "
+           "FIGURES: any number of `sim run --json` by its name. \"main\" means iteration "
            "time, throughput, bubble fraction and peak memory. With -o FILE.csv they are the "
-           "columns of the file, in SI base units; without --table the file has all figures.",
+           "columns of the file, in SI base units; without --table the file has all metrics.",
     .options = options,
     .shared = true,
     .run = run,

@@ -27,22 +27,21 @@ static const cs_option options[] = {
      "quality or feature",
      true, NULL},
     {"like", 0, "SCENARIO.json",
-     "Only runs like this scenario: on its device, in its precision, ... (as far as there are "
-     "at least ten)",
+     "Only runs like this scenario: same device, same precision, ... (if at least ten remain)",
      false, NULL},
     {"points", 'p', NULL, "Also print a line per run", false, NULL},
     {"tables", 0, NULL, "Also print errors by dataset, GPU and feature, and assumptions", false,
      NULL},
     {"by-group", 0, NULL,
-     "Also print, by dataset and group of runs that differ in their layout only, the best layout "
-     "measured, the best predicted and what it loses",
+     "Also print, by dataset and group of runs that differ only in their layout, the layout with "
+     "the best measured and the best predicted time, and the loss of the latter",
      false, NULL},
     {"trends", 0, NULL,
      "Also print how predicted / measured changes for each doubling of tensor ranks, pipeline "
      "ranks, micro-batch and GPUs",
      false, NULL},
     {"decompose", 0, NULL,
-     "Print, by dataset, how predicted steps are divided, and which parts would have to be longer "
+     "Print, by dataset, the parts of predicted steps, and which of them should be longer "
      "or shorter to match the measurements",
      false, NULL},
     {"scenario", 0, "ID", "Print the scenario of this point instead of predicting", false, NULL},
@@ -105,7 +104,7 @@ static void print_option(FILE *out, const cs_arguments *arguments, const char *n
     }
 }
 
-/* What was asked for, as a command line. */
+/* Returns the command line. */
 static char *command_text(const cs_arguments *arguments)
 {
     char *text = NULL;
@@ -145,7 +144,7 @@ static cs_status store(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
-/* Answers for --like. */
+/* Results of --like. */
 typedef struct asked {
     cs_likeness likeness; /* zeroed without --like */
     double step_time;     /* predicted, s */
@@ -177,8 +176,8 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
-/* Names of files, which only --set can have given, are those of the current folder: a point's id
- * may look like a path, but there is no such folder. False when memory runs out. */
+/* Makes names of files absolute. They come from --set, so they are relative to the current folder,
+ * not to a folder named like the point's id. Returns false if memory runs out. */
 static bool complete_names(cJSON *value, const char *folder)
 {
     const char *name = cJSON_GetStringValue(value);
@@ -205,11 +204,11 @@ static cs_status change_scenario(const void *arguments, cJSON *document, cs_erro
     return complete_names(document, folder) ? CS_OK : cs_error_no_memory(error);
 }
 
-/* How they are predicted, and where what is done is noted. */
+/* Settings and journal of the predictions. */
 typedef struct work {
     uint32_t jobs;
     bool resume;
-    char *path; /* of the journal; NULL: none */
+    char *path; /* journal; NULL: none */
     cs_journal journal;
     asked like;
 } work;
@@ -220,7 +219,7 @@ static void tell_rest(const cs_log *log, const cs_predictions *predictions)
                  predictions->n_done, predictions->n_runs);
 }
 
-/* When the leader died, its journal has what was done. */
+/* If the leader died, its journal has the finished points. */
 static cs_status help(const cs_context *context, work *w, cs_predictions *predictions,
                       cs_error *error)
 {
@@ -250,7 +249,7 @@ static cs_status predict(const cs_context *context, work *w, cs_predictions *pre
     return status;
 }
 
-/* A table without a prediction says nothing. */
+/* Reports an error if all points failed: a table without predictions is useless. */
 static cs_status refuse_failures(const cs_predictions *predictions, cs_error *error)
 {
     if (predictions->n_states[CS_PREDICTION_FAILED] < predictions->n)
@@ -281,14 +280,14 @@ static cs_status validate_points(const cs_context *context, const cs_arguments *
     return status;
 }
 
-/* "FILE.h5.journal"; none without an output. */
+/* Names the journal "FILE.h5.journal"; none without an output. */
 static cs_status name_journal(const cs_arguments *arguments, work *w, cs_error *error)
 {
     const char *output = cs_arguments_value(arguments, "output");
     w->resume = cs_arguments_flag(arguments, "resume");
     if (!output)
         return w->resume ? cs_error_add(error, CS_USAGE,
-                                        "validate: --resume goes with --output, whose journal it "
+                                        "validate: --resume requires --output, whose journal it "
                                         "continues")
                          : CS_OK;
     CS_TRY(cs_file_check_output(output, error));
@@ -300,7 +299,7 @@ static cs_status name_journal(const cs_arguments *arguments, work *w, cs_error *
     return CS_OK;
 }
 
-/* Predicts the scenario's step, for whether it waits for the host, and for its interval. */
+/* Predicts the scenario's step, for its interval and to see whether it waits for the host. */
 static cs_status predict_like(const cs_context *context, const cs_scenario *scenario, asked *like,
                               cs_error *error)
 {
@@ -364,7 +363,7 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     return status;
 }
 
-/* --scenario predicts nothing that these could be about. */
+/* Refuses options that have no meaning with --scenario, which predicts nothing. */
 static cs_status check_options(const cs_arguments *arguments, cs_error *error)
 {
     static const char *const flags[] = {"points",    "tables", "by-group", "trends",
@@ -407,7 +406,7 @@ const cs_command cs_command_validate = {
     .summary = "predict measured training runs, and print the errors",
     .doc =
         "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
-        "same rules, simulates them in threads, and prints how far off predictions are: errors "
+        "same rules, simulates them in threads, and prints the errors of the predictions: errors "
         "of the step time by kind of run, how well layouts are ranked, errors of memory, and "
         "out-of-memory verdicts. Without files it reads those that come with the program: runs "
         "that papers and public repositories report.\n\n"

@@ -59,12 +59,13 @@ cs_status cs_command_unknown(const char *name, cs_error *error)
 
 /* ---- parsing ---- */
 
-/* Fills getopt's tables from ours; an option's value is its position + 1, so never a letter or '?'.
+/* Fills getopt's tables. The value of an option is its index + 256, so it differs from letters and
+ * '?'.
  */
 static void getopt_tables(const cs_command *command, struct option *longs, char *letters)
 {
     size_t i = 0;
-    *letters++ = ':'; /* tell a missing argument from an unknown option */
+    *letters++ = ':'; /* distinguishes a missing argument from an unknown option */
     for (const cs_option *option; (option = cs_command_option(command, i)); i++) {
         longs[i] = (struct option){option->name, option->argument ? required_argument : no_argument,
                                    NULL, 256 + (int)i};
@@ -88,32 +89,29 @@ static size_t position_of(const cs_command *command, int found)
     return i;
 }
 
-/* `word` is what was typed, "--name" or "--name=value". */
-static cs_status refuse_long(const cs_command *command, int found, const char *word,
-                             cs_error *error)
-{
-    char name[CS_TEXT_QUOTED_BYTES];
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    const cs_option *option;
-    for (size_t i = 0; (option = cs_command_option(command, i)); i++) {
-        cs_guess_add(&guess, option->name);
-        if (strcmp(option->name, name) == 0)
-            return cs_error_add(error, CS_USAGE, "%s: option --%s %s (sim %s --help)",
-                                command->name, name,
-                                found == ':' ? "needs a value" : "takes no value", command->name);
-    }
-    return cs_error_add(error, CS_USAGE, "%s: unknown option %s (sim %s --help)", command->name,
-                        cs_guess_text(&guess), command->name);
-}
-
-/* `found` is '?' or ':'; getopt keeps the letter in optopt, and for long options their value or 0.
+/* Reports getopt's result `found`, '?' or ':'. optopt has the letter, or the value of a long
+ * option, or 0.
  */
 static cs_status refuse(const cs_command *command, int found, char **argv, cs_error *error)
 {
-    if (optopt == 0 || optopt >= 256)
-        return refuse_long(command, found, argv[optind - 1], error);
+    if (optopt == 0 || optopt >= 256) {
+        /* `word` is what the user typed, "--name" or "--name=value". */
+        const char *word = argv[optind - 1];
+        char name[CS_TEXT_QUOTED_BYTES];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        cs_guess guess;
+        cs_guess_init(&guess, name);
+        const cs_option *option;
+        for (size_t i = 0; (option = cs_command_option(command, i)); i++) {
+            cs_guess_add(&guess, option->name);
+            if (strcmp(option->name, name) == 0)
+                return cs_error_add(
+                    error, CS_USAGE, "%s: option --%s %s (sim %s --help)", command->name, name,
+                    found == ':' ? "needs a value" : "takes no value", command->name);
+        }
+        return cs_error_add(error, CS_USAGE, "%s: unknown option %s (sim %s --help)", command->name,
+                            cs_guess_text(&guess), command->name);
+    }
     if (found == ':')
         return cs_error_add(error, CS_USAGE, "%s: option -%c needs a value (sim %s --help)",
                             command->name, optopt, command->name);

@@ -23,13 +23,7 @@ static double larger_error(double a, double b)
     return !(fabs(b) <= fabs(a)) ? b : a;
 }
 
-static void note_memory(const cs_compared_run *pair, cs_compared_scenario *to)
-{
-    for (uint32_t d = 0; d < pair->n_devices; d++)
-        to->memory_error = larger_error(to->memory_error, cs_compared_error(pair->devices[d].peak));
-}
-
-/* `values` has room for three numbers per pair. */
+/* Summarises pairs of one scenario. `values` has room for three numbers per pair. */
 static void summarise(const cs_compared_run *pairs, uint32_t n_pairs, double *values,
                       cs_compared_scenario *to)
 {
@@ -42,7 +36,10 @@ static void summarise(const cs_compared_run *pairs, uint32_t n_pairs, double *va
         predicted[n] = pairs[i].iteration.first;
         measured[n] = pairs[i].iteration.second;
         errors[n++] = cs_compared_error(pairs[i].iteration);
-        note_memory(&pairs[i], to);
+        const cs_compared_run *pair = &pairs[i];
+        for (uint32_t d = 0; d < pair->n_devices; d++)
+            to->memory_error =
+                larger_error(to->memory_error, cs_compared_error(pair->devices[d].peak));
     }
     to->n_rounds = n;
     to->predicted = cs_compare_median(predicted, n);
@@ -100,18 +97,18 @@ static text quantity_text(double value, cs_quantity quantity)
     return isfinite(value) ? cs_units_text(value, quantity, DIGITS) : (text){"-"};
 }
 
-/* "+2.31 %", of large ones "+2.31e+09 %" */
+/* Writes "+2.31 %", or "+2.31e+09 %" if it is large. */
 static text error_text(double error)
 {
     return number_text(100 * error, fabs(error) < 1e4 ? "%+.2f %%" : "%+.3g %%");
 }
 
-/* What the columns are called, and what the last one is. */
+/* Names of the columns, and meaning of the last. */
 typedef struct terms {
     const char *first, *second, *last;
-    const char *short_first, *short_second; /* of numbers */
+    const char *short_first, *short_second; /* for columns of numbers */
     double (*share)(cs_compared figure);
-    double sign; /* of first less second */
+    double sign; /* sign of first minus second */
 } terms;
 
 static const terms *terms_of(const cs_compared_run *pair)
@@ -128,7 +125,7 @@ static void print_row(const char *label, text first, text second, text last, FIL
     fprintf(out, "%-21s %12s %12s %12s\n", label, first.s, second.s, last.s);
 }
 
-/* Not of files that do not tell. */
+/* Skipped for files without the text. */
 static void print_texts(const char *label, cs_compared_text of, FILE *out)
 {
     if (of.first || of.second)
@@ -136,45 +133,7 @@ static void print_texts(const char *label, cs_compared_text of, FILE *out)
                 of.second ? of.second : "-");
 }
 
-static void print_figure(const terms *with, const char *label, cs_compared figure,
-                         cs_quantity quantity, FILE *out)
-{
-    print_row(label, quantity_text(figure.first, quantity), quantity_text(figure.second, quantity),
-              error_text(with->share(figure)), out);
-}
-
-/* Fractions differ in points, others by a share. */
-static void print_main(const terms *with, const cs_compared_figure *of, FILE *out)
-{
-    const cs_compared value = of->value;
-    char heading[CS_UNIT_TEXT_BYTES];
-    text first, second, last = error_text(with->share(value));
-    cs_run_figure_cell(of->figure, value.first, first.s, sizeof(first.s));
-    cs_run_figure_cell(of->figure, value.second, second.s, sizeof(second.s));
-    if (of->figure->unit == CS_UNIT_FRACTION)
-        last = number_text(
-            100 * (with->sign < 0 ? value.second - value.first : value.first - value.second),
-            "%+.2f points");
-    print_row(cs_run_figure_heading(of->figure, heading, sizeof(heading)), first, second, last,
-              out);
-}
-
-static void print_kind(const terms *with, const cs_compared_kind *kind, FILE *out)
-{
-    char words[32];
-    cs_text_format(words, sizeof(words), "%.31s", kind->kind);
-    for (char *at = words; *at; at++)
-        *at = *at == '_' ? ' ' : *at;
-    fprintf(out, "%-16s %6.0f %6.0f %11s %11s %9s %11s %11s %9s\n", words, kind->number.first,
-            kind->number.second, quantity_text(kind->total.first, CS_QUANTITY_TIME).s,
-            quantity_text(kind->total.second, CS_QUANTITY_TIME).s,
-            error_text(with->share(kind->total)).s,
-            quantity_text(kind->median.first, CS_QUANTITY_TIME).s,
-            quantity_text(kind->median.second, CS_QUANTITY_TIME).s,
-            error_text(with->share(kind->median)).s);
-}
-
-/* Any text may stand in a file that others made, and name it. */
+/* Escapes text, because files of others may contain anything. */
 static void print_shown(const char *given, const char *behind, FILE *out)
 {
     cs_text_puts(out, given);
@@ -206,11 +165,23 @@ static void print_tasks(const cs_compared_run *pair, FILE *out)
 {
     const terms *with = terms_of(pair);
     fprintf(out, "\n%-16s %13s %33s %33s\n%-16s %6s %6s %11s %11s %9s %11s %11s %9s\n", "",
-            "number of", "time of all of them", "median time", "tasks", with->short_first,
+            "number of", "total time", "median time", "tasks", with->short_first,
             with->short_second, with->first, with->second, with->last, with->first, with->second,
             with->last);
-    for (uint32_t k = 0; k < pair->n_kinds; k++)
-        print_kind(with, &pair->kinds[k], out);
+    for (uint32_t k = 0; k < pair->n_kinds; k++) {
+        const cs_compared_kind *kind = &pair->kinds[k];
+        char words[32];
+        cs_text_format(words, sizeof(words), "%.31s", kind->kind);
+        for (char *at = words; *at; at++)
+            *at = *at == '_' ? ' ' : *at;
+        fprintf(out, "%-16s %6.0f %6.0f %11s %11s %9s %11s %11s %9s\n", words, kind->number.first,
+                kind->number.second, quantity_text(kind->total.first, CS_QUANTITY_TIME).s,
+                quantity_text(kind->total.second, CS_QUANTITY_TIME).s,
+                error_text(with->share(kind->total)).s,
+                quantity_text(kind->median.first, CS_QUANTITY_TIME).s,
+                quantity_text(kind->median.second, CS_QUANTITY_TIME).s,
+                error_text(with->share(kind->median)).s);
+    }
 }
 
 static bool same_number(double a, double b)
@@ -218,7 +189,7 @@ static bool same_number(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Neighbours with equal peaks in both files share a line. */
+/* Prints the peaks of devices; neighbours with equal peaks in both files share a line. */
 static void print_peaks(const cs_compared_run *pair, FILE *out)
 {
     for (uint32_t d = 0, end; d < pair->n_devices; d = end) {
@@ -232,7 +203,10 @@ static void print_peaks(const cs_compared_run *pair, FILE *out)
             snprintf(label, sizeof(label), "peak memory, %u", d);
         else
             snprintf(label, sizeof(label), "peak memory, %u-%u", d, end - 1);
-        print_figure(terms_of(pair), label, peak, CS_QUANTITY_BYTES, out);
+        const terms *with = terms_of(pair);
+        print_row(label, quantity_text(peak.first, CS_QUANTITY_BYTES),
+                  quantity_text(peak.second, CS_QUANTITY_BYTES), error_text(with->share(peak)),
+                  out);
     }
 }
 
@@ -246,10 +220,23 @@ void cs_compare_print(const cs_compared_run *pair, FILE *out)
     }
     fprintf(out, "%-21.21s %12s %12s %12s\n", pair->side_by_side ? "" : pair->name, with->first,
             with->second, with->last);
-    print_texts("links shared by", pair->sharing, out);
+    print_texts("link sharing", pair->sharing, out);
     print_texts("collectives by", pair->algorithms, out);
-    for (uint32_t f = 0; f < pair->n_figures; f++)
-        print_main(with, &pair->figures[f], out);
+    for (uint32_t f = 0; f < pair->n_figures; f++) {
+        /* Fractions differ in percentage points, other values in percent. */
+        const cs_compared_figure *of = &pair->figures[f];
+        const cs_compared value = of->value;
+        char heading[CS_UNIT_TEXT_BYTES];
+        text first, second, last = error_text(with->share(value));
+        cs_run_figure_cell(of->figure, value.first, first.s, sizeof(first.s));
+        cs_run_figure_cell(of->figure, value.second, second.s, sizeof(second.s));
+        if (of->figure->unit == CS_UNIT_FRACTION)
+            last = number_text(
+                100 * (with->sign < 0 ? value.second - value.first : value.first - value.second),
+                "%+.2f points");
+        print_row(cs_run_figure_heading(of->figure, heading, sizeof(heading)), first, second, last,
+                  out);
+    }
     print_peaks(pair, out);
     print_tasks(pair, out);
     if (pair->n_notes > 0)
@@ -276,7 +263,7 @@ static text range_text(double low, double high)
     return out;
 }
 
-/* Median of the absolute errors of the iteration times, and the largest errors. */
+/* Median of the absolute errors of iteration times, and the largest errors. */
 typedef struct overall {
     double median, largest, memory;
 } overall;
@@ -313,7 +300,7 @@ void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n,
     overall all = overall_of(scenarios, n);
     fprintf(out,
             "\nmedian error of %u scenarios %s, largest %s; peak memory at most %s\n"
-            "error: median of the rounds; spread: largest over smallest measured round, less 1;\n"
+            "error: median of the rounds; spread: largest / smallest measured round - 1;\n"
             "memory: the largest error of a device's peak\n",
             n, number_text(100 * all.median, "%.2f %%").s, error_text(all.largest).s,
             error_text(all.memory).s);
@@ -328,8 +315,8 @@ static bool add_part(cJSON *object, const char *word, const char *unit, double v
     return cs_json_add_number(object, key, value);
 }
 
-/* "KEY": {"predicted_UNIT": , "measured_UNIT": , "error_fraction": }, or
- * {"first_UNIT": , "second_UNIT": , "difference_UNIT": , "change_fraction": } */
+/* Adds "KEY": {"predicted_UNIT": , "measured_UNIT": , "error_fraction": } or {"first_UNIT": ,
+ * "second_UNIT": , "difference_UNIT": , "change_fraction": }. */
 static bool add_figure(cJSON *object, const char *key, const char *unit, const cs_compared_run *of,
                        cs_compared figure)
 {
@@ -340,17 +327,6 @@ static bool add_figure(cJSON *object, const char *key, const char *unit, const c
            (!of->side_by_side ||
             add_part(both, "difference", unit, figure.second - figure.first)) &&
            add_part(both, with->last, "_fraction", with->share(figure));
-}
-
-/* Under its key without the unit, which is that of the numbers. */
-static bool add_main(cJSON *object, const cs_compared_run *pair, const cs_compared_figure *of)
-{
-    const char *key = of->figure->key, *unit = cs_unit_suffix(of->figure->unit);
-    char name[CS_UNIT_TEXT_BYTES];
-    const size_t all = strlen(key), end = strlen(unit);
-    const bool ends = all > end && strcmp(key + all - end, unit) == 0;
-    snprintf(name, sizeof(name), "%.*s", (int)(ends ? all - end : all), key);
-    return add_figure(object, name, unit, pair, of->value);
 }
 
 static bool add_kinds(cJSON *object, const cs_compared_run *pair)
@@ -385,7 +361,7 @@ static bool add_devices(cJSON *object, const cs_compared_run *pair)
     return done;
 }
 
-/* Only of files side by side: those of other pairs are of one scenario. */
+/* Adds the files of side-by-side comparisons; other pairs have one scenario. */
 static bool add_files(cJSON *object, const cs_compared_run *pair)
 {
     if (!pair->side_by_side)
@@ -404,7 +380,7 @@ static bool add_files(cJSON *object, const cs_compared_run *pair)
     return done;
 }
 
-/* "KEY": {"predicted": , "measured": }, or "first" and "second" */
+/* Adds "KEY": {"predicted": , "measured": }, or "first" and "second". */
 static bool add_texts(cJSON *object, const char *key, const cs_compared_run *pair,
                       cs_compared_text of)
 {
@@ -420,29 +396,22 @@ static bool add_pair(cJSON *list, const cs_compared_run *pair)
     bool done = one && cJSON_AddStringToObject(one, "name", pair->name) && add_files(one, pair) &&
                 add_texts(one, "sharing", pair, pair->sharing) &&
                 add_texts(one, "algorithms", pair, pair->algorithms);
-    for (uint32_t f = 0; done && f < pair->n_figures; f++)
-        done = add_main(one, pair, &pair->figures[f]);
+    for (uint32_t f = 0; done && f < pair->n_figures; f++) {
+        /* The key has no unit, because the numbers have one. */
+        const cs_compared_figure *of = &pair->figures[f];
+        const char *key = of->figure->key, *unit = cs_unit_suffix(of->figure->unit);
+        char name[CS_UNIT_TEXT_BYTES];
+        const size_t all = strlen(key), end = strlen(unit);
+        const bool ends = all > end && strcmp(key + all - end, unit) == 0;
+        snprintf(name, sizeof(name), "%.*s", (int)(ends ? all - end : all), key);
+        done = add_figure(one, name, unit, pair, of->value);
+    }
     done = done && add_kinds(one, pair) && add_devices(one, pair);
     cJSON *notes = done ? cJSON_AddArrayToObject(one, "differences") : NULL;
     done = notes != NULL;
     for (uint32_t i = 0; done && i < pair->n_notes; i++)
         done = cJSON_AddItemToArray(notes, cJSON_CreateString(pair->notes[i]));
     return done;
-}
-
-static bool add_scenario(cJSON *list, const cs_compared_scenario *of)
-{
-    cJSON *one = cs_json_add_item(list);
-    return one && cJSON_AddStringToObject(one, "name", of->name) &&
-           cs_json_add_number(one, "rounds", of->n_rounds) &&
-           cs_json_add_number(one, "predicted_iteration_time_s", of->predicted) &&
-           cs_json_add_number(one, "measured_iteration_time_s", of->measured) &&
-           cs_json_add_number(one, "error_fraction", of->error) &&
-           cs_json_add_number(one, "lowest_error_fraction", of->lowest_error) &&
-           cs_json_add_number(one, "highest_error_fraction", of->highest_error) &&
-           cs_json_add_number(one, "lowest_measured_iteration_time_s", of->lowest) &&
-           cs_json_add_number(one, "highest_measured_iteration_time_s", of->highest) &&
-           cs_json_add_number(one, "largest_memory_error_fraction", of->memory_error);
 }
 
 cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
@@ -457,8 +426,20 @@ cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
         return root;
     list = done ? cJSON_AddArrayToObject(root, "scenarios") : NULL;
     done = list != NULL;
-    for (uint32_t i = 0; done && i < n; i++)
-        done = add_scenario(list, &scenarios[i]);
+    for (uint32_t i = 0; done && i < n; i++) {
+        const cs_compared_scenario *of = &scenarios[i];
+        cJSON *one = cs_json_add_item(list);
+        done = one && cJSON_AddStringToObject(one, "name", of->name) &&
+               cs_json_add_number(one, "rounds", of->n_rounds) &&
+               cs_json_add_number(one, "predicted_iteration_time_s", of->predicted) &&
+               cs_json_add_number(one, "measured_iteration_time_s", of->measured) &&
+               cs_json_add_number(one, "error_fraction", of->error) &&
+               cs_json_add_number(one, "lowest_error_fraction", of->lowest_error) &&
+               cs_json_add_number(one, "highest_error_fraction", of->highest_error) &&
+               cs_json_add_number(one, "lowest_measured_iteration_time_s", of->lowest) &&
+               cs_json_add_number(one, "highest_measured_iteration_time_s", of->highest) &&
+               cs_json_add_number(one, "largest_memory_error_fraction", of->memory_error);
+    }
     overall all = overall_of(scenarios, n);
     if (done && cs_json_add_number(root, "median_absolute_error_fraction", all.median) &&
         cs_json_add_number(root, "largest_error_fraction", all.largest) &&

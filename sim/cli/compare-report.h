@@ -1,5 +1,4 @@
-/* What `sim compare` prints: a table for people, or one JSON object (docs/reference/scenario.md).
- */
+/* Output of `sim compare`: a table for users, or one JSON object (docs/reference/scenario.md). */
 #ifndef CS_CLI_COMPARE_REPORT_H
 #define CS_CLI_COMPARE_REPORT_H
 
@@ -8,36 +7,36 @@
 
 #include <stdio.h>
 
-/* Pairs of files of one scenario are rounds of one measurement: figures are medians over them. */
+/* Pairs of files of one scenario are rounds of one measurement: values are medians over them. */
 typedef struct cs_compared_scenario {
     const char *name;
     uint32_t n_rounds;
-    double predicted, measured; /* s, of an iteration */
+    double predicted, measured; /* iteration time, s */
     double error, lowest_error, highest_error;
-    double lowest, highest; /* s, of the measured iterations */
-    double memory_error;    /* of the device, in the round, where it is largest, with its sign */
+    double lowest, highest; /* range of the measured iteration times, s */
+    double memory_error;    /* largest error of a device in a round, with its sign */
 } cs_compared_scenario;
 
-/* In the order in which the scenarios first appear; *n of them, allocated. */
+/* Summarises the pairs by scenario, in order of first appearance, into *n allocated rows. */
 CS_MUST_CHECK cs_status cs_compare_summarise(const cs_compared_run *pairs, uint32_t n_pairs,
                                              cs_compared_scenario **scenarios, uint32_t *n,
                                              cs_error *error);
 
-/* All figures of one pair. */
+/* Prints all metrics of one pair. */
 void cs_compare_print(const cs_compared_run *pair, FILE *out);
 
-/* How the scenarios of each pair differ, of those where they do. */
+/* Prints the differences between the scenarios of each pair, if any. */
 void cs_compare_print_differences(const cs_compared_run *pairs, uint32_t n_pairs, FILE *out);
 
-/* A line per scenario, and medians over all of them. */
+/* Prints a line per scenario, and medians over all of them. */
 void cs_compare_print_summary(const cs_compared_scenario *scenarios, uint32_t n, FILE *out);
 
-/* {"pairs": [...], "scenarios": [...], ...}, of two files side by side only the first; NULL when
+/* Returns {"pairs": [...], "scenarios": [...], ...}, for side-by-side files only the first; NULL if
  * memory runs out. */
 cJSON *cs_compare_json(const cs_compared_run *pairs, uint32_t n_pairs,
                        const cs_compared_scenario *scenarios, uint32_t n);
 
-/* Of the absolute values; NaN counts as infinite. `values` are sorted. */
+/* Median of the absolute values; NaN counts as infinite. Sorts `values`. */
 double cs_compare_median(double *values, uint32_t n);
 
 #endif

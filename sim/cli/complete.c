@@ -13,13 +13,13 @@ static const char files_word[] = ":files";
 
 typedef struct completion {
     FILE *out;
-    const char *option; /* "--name=" where the word at the cursor begins so; else "" */
-    const char *typed;  /* of that word, behind `option` */
-    const char *before; /* of what is offered: a part of `typed` that is kept */
+    const char *option; /* "--name=" if the word begins with it; otherwise "" */
+    const char *typed;  /* the incomplete word, without `option` */
+    const char *before; /* unchanged part of `typed` before the offered words */
     size_t before_bytes;
 } completion;
 
-/* Of a description, the first clause is enough. */
+/* Offers a word with the first clause of its description. */
 static void offer(void *context, const char *word, const char *doc)
 {
     enum { SHOWN = 72 };
@@ -48,9 +48,9 @@ static void offer_commands(completion *c)
 
 /* ---- pointers into a scenario ---- */
 
-/* What the keys of a section may be; the last two depend on what the scenario names. */
+/* Keys of each section; the last two depend on names in the scenario. */
 static const struct {
-    const char *parent, *kind, *section; /* the fields of the entry that the pointer `kind` names */
+    const char *parent, *kind, *section; /* fields of the entry named at the pointer `kind` */
     const cs_field *fields;
 } schema[] = {
     {"", NULL, NULL, cs_scenario_fields},
@@ -82,7 +82,7 @@ static const cJSON *child_of(const cJSON *at, const char *key)
     return cJSON_IsObject(at) ? cs_json_member(at, key) : NULL;
 }
 
-/* The value at a pointer whose keys need no escapes; NULL: there is none. */
+/* Returns the value at a pointer without escapes; NULL: none. */
 static const cJSON *find(const cJSON *root, const char *pointer)
 {
     char key[128];
@@ -98,8 +98,8 @@ static const cJSON *find(const cJSON *root, const char *pointer)
     return at;
 }
 
-/* A key of a file may be any text. What is offered stands in a shell's line as it is: only what
- * keys of scenarios are made of. */
+/* Offers a key. Keys in a file may be any text, but the shell's line gets them unquoted: only plain
+ * keys are offered. */
 static void offer_key(completion *c, const char *key, bool holds_more, const char *doc)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -128,14 +128,7 @@ static void offer_members(completion *c, const cJSON *there)
     }
 }
 
-static void offer_values(completion *c, const char *pointer)
-{
-    for (size_t i = 0; i < sizeof(named_values) / sizeof(named_values[0]); i++)
-        if (strcmp(named_values[i].pointer, pointer) == 0)
-            (void)cs_listed_each(named_values[i].section, offer, c);
-}
-
-/* A step of a pointer at a time, as with folders. */
+/* Offers one step of a pointer at a time, as for folders. */
 static void offer_pointers(completion *c, const cJSON *root)
 {
     char parent[1024];
@@ -147,10 +140,12 @@ static void offer_pointers(completion *c, const cJSON *root)
     c->before = equals || slash ? c->typed : "/";
     c->before_bytes = equals || slash ? (size_t)(end - c->typed) + 1 : 0;
     if (equals) {
-        offer_values(c, parent);
+        for (size_t i = 0; i < sizeof(named_values) / sizeof(named_values[0]); i++)
+            if (strcmp(named_values[i].pointer, parent) == 0)
+                (void)cs_listed_each(named_values[i].section, offer, c);
         return;
     }
-    if (!slash) { /* nothing is typed: all pointers begin so */
+    if (!slash) { /* nothing typed: all pointers begin with "/" */
         if (!*c->typed)
             fprintf(c->out, "%s/\n", c->option);
         return;
@@ -167,7 +162,7 @@ static void offer_pointers(completion *c, const cJSON *root)
     }
 }
 
-/* The first word that is a file with JSON in it; NULL: there is none. */
+/* Loads the first word that is a JSON file; NULL: none. */
 static cJSON *load(const char *const *words, size_t n)
 {
     cJSON *root = NULL;
@@ -192,14 +187,6 @@ static const cs_option *find_option(const cs_command *command, const char *word)
     return NULL;
 }
 
-/* Of names with commas between them, the last. */
-static void skip_commas(completion *c)
-{
-    const char *comma = strrchr(c->typed, ',');
-    c->before = c->typed;
-    c->before_bytes = comma ? (size_t)(comma + 1 - c->typed) : 0;
-}
-
 static void offer_names(completion *c, const char *names, const char *const *words, size_t n)
 {
     if (strcmp(names, CS_NAMES_POINTERS) == 0) {
@@ -208,19 +195,11 @@ static void offer_names(completion *c, const char *names, const char *const *wor
         cJSON_Delete(root);
         return;
     }
-    skip_commas(c);
+    /* the last of comma-separated names */
+    const char *comma = strrchr(c->typed, ',');
+    c->before = c->typed;
+    c->before_bytes = comma ? (size_t)(comma + 1 - c->typed) : 0;
     (void)cs_listed_each(names, offer, c);
-}
-
-static void offer_argument(completion *c, const cs_option *option, const char *const *words,
-                           size_t n)
-{
-    offer_words(c, option->choices);
-    if (option->names)
-        offer_names(c, option->names, words, n);
-    if (!*c->option && !option->choices &&
-        (!option->names || strcmp(option->names, "devices") == 0))
-        fprintf(c->out, "%s\n", files_word);
 }
 
 static void offer_options(completion *c, const cs_command *command)
@@ -231,7 +210,7 @@ static void offer_options(completion *c, const cs_command *command)
         offer(c, (snprintf(word, sizeof(word), "--%s", option->name), word), option->doc);
 }
 
-/* How many words without options stand before the last one. */
+/* Number of words before the last one that are not options. */
 static size_t count_words(const cs_command *command, const char *const *words, size_t n)
 {
     size_t count = 0;
@@ -243,20 +222,8 @@ static size_t count_words(const cs_command *command, const char *const *words, s
     return count;
 }
 
-static void offer_word(completion *c, const cs_command *command, size_t position)
-{
-    const char *names = position < 2 ? command->names[position] : NULL;
-    if (position == 0 && command->choices == cs_choose_command)
-        offer_commands(c);
-    else if (position == 0)
-        offer_words(c, command->choices);
-    if (names)
-        (void)cs_listed_each(names, offer, c);
-    if (!(position == 0 && command->choices) && position < command->max_words)
-        fprintf(c->out, "%s\n", files_word);
-}
-
-/* The option of a last word "--name=VALUE", which is divided; NULL: it is none with an argument. */
+/* Splits a last word "--name=VALUE" and returns its option; NULL if it is not an option with an
+ * argument. */
 static const cs_option *divide(completion *c, const cs_command *command, char *name, size_t size)
 {
     const char *equals = strchr(c->typed, '=');
@@ -287,10 +254,25 @@ void cs_complete(const char *const *words, size_t n, FILE *out)
     const cs_option *option = n > 2 ? find_option(command, words[n - 2]) : NULL;
     if (!option || !option->argument)
         option = divide(&c, command, name, sizeof(name));
-    if (option)
-        offer_argument(&c, option, words, n);
-    else if (c.typed[0] == '-')
+    if (option) {
+        offer_words(&c, option->choices);
+        if (option->names)
+            offer_names(&c, option->names, words, n);
+        if (!*c.option && !option->choices &&
+            (!option->names || strcmp(option->names, "devices") == 0))
+            fprintf(c.out, "%s\n", files_word);
+    } else if (c.typed[0] == '-')
         offer_options(&c, command);
-    else
-        offer_word(&c, command, count_words(command, words, n));
+    else {
+        const size_t position = count_words(command, words, n);
+        const char *names = position < 2 ? command->names[position] : NULL;
+        if (position == 0 && command->choices == cs_choose_command)
+            offer_commands(&c);
+        else if (position == 0)
+            offer_words(&c, command->choices);
+        if (names)
+            (void)cs_listed_each(names, offer, &c);
+        if ((position > 0 || !command->choices) && position < command->max_words)
+            fprintf(c.out, "%s\n", files_word);
+    }
 }

@@ -3,10 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* All ask `sim completion words` what may stand at the cursor (complete.h). */
+/* All shells ask `sim completion words` for the words at the cursor (complete.h). */
 
-/* bash divides words at '=' and ':' too, so that they are put together first; it then replaces what
- * is behind the last of these only. A word that goes on gets no blank. */
+/* bash also splits words at '=' and ':', so they are joined first; it then replaces only the part
+ * after the last of these. A word that can be extended gets no blank. */
 static const char bash[] =
     "# bash completion for sim; made by `sim completion bash`\n"
     "_sim()\n"
@@ -42,7 +42,7 @@ static const char bash[] =
     "}\n"
     "complete -F _sim sim\n";
 
-/* It may be sourced, or be a file of the name _sim in a folder of $fpath. */
+/* Can be sourced, or be a file named _sim in a folder of $fpath. */
 static const char zsh[] = "#compdef sim\n"
                           "# zsh completion for sim; made by `sim completion zsh`\n"
                           "_sim()\n"

@@ -2,7 +2,7 @@
 
 #include "sim/base/version.h"
 
-/* Text for roff: hyphens as they are typed, and no line may begin with a control character. */
+/* Escapes text for roff: hyphens stay as typed, and no line begins with a control character. */
 static void print_roff(const char *text, FILE *out)
 {
     for (const char *at = text; *at; at++) {
@@ -38,29 +38,6 @@ static void print_option_roff(const cs_option *option, FILE *out)
     fputs(option->repeats ? " (may be repeated).\n" : ".\n", out);
 }
 
-static void print_command_roff(const cs_command *command, FILE *out)
-{
-    fprintf(out, ".SS \"sim %s [\\fIOPTION\\fR]... %s\"\n", command->name, command->words);
-    print_roff(command->doc, out);
-    fputc('\n', out);
-    for (const cs_option *option = command->options; option->name; option++)
-        print_option_roff(option, out);
-}
-
-/* Statuses of one code follow each other. */
-static void print_statuses(FILE *out)
-{
-    int last = -1;
-    for (cs_status status = CS_OK; status <= CS_INTERRUPTED; status++) {
-        const int code = cs_status_exit_code(status);
-        if (code != last)
-            fprintf(out, ".TP\n.B %d\n", code);
-        print_roff(cs_status_describe(status), out);
-        fputs(".\n", out);
-        last = code;
-    }
-}
-
 void cs_document_man(FILE *out)
 {
     fprintf(out, ".TH SIM 1 \"\" \"sim %s\" \"User Commands\"\n", SIM_VERSION);
@@ -74,13 +51,28 @@ void cs_document_man(FILE *out)
           "memory over time, and the version of the weights that each step read.\n"
           ".SH COMMANDS\n",
           out);
-    for (size_t i = 0; cs_commands[i]; i++)
-        print_command_roff(cs_commands[i], out);
+    for (size_t i = 0; cs_commands[i]; i++) {
+        const cs_command *command = cs_commands[i];
+        fprintf(out, ".SS \"sim %s [\\fIOPTION\\fR]... %s\"\n", command->name, command->words);
+        print_roff(command->doc, out);
+        fputc('\n', out);
+        for (const cs_option *option = command->options; option->name; option++)
+            print_option_roff(option, out);
+    }
     fputs(".SH COMMON OPTIONS\n", out);
     for (const cs_option *option = cs_common_options; option->name; option++)
         print_option_roff(option, out);
     fputs(".SH EXIT STATUS\n", out);
-    print_statuses(out);
+    /* Statuses with the same code are adjacent. */
+    int last = -1;
+    for (cs_status status = CS_OK; status <= CS_INTERRUPTED; status++) {
+        const int code = cs_status_exit_code(status);
+        if (code != last)
+            fprintf(out, ".TP\n.B %d\n", code);
+        print_roff(cs_status_describe(status), out);
+        fputs(".\n", out);
+        last = code;
+    }
     fputs(".SH ENVIRONMENT\n.TP\n.B SIM_PLOTS_DIR\n"
           "Folder of the gnuplot programs that\n.B sim plot\nuses, instead of the installed one.\n"
           ".SH FILES\n.TP\n.I " CS_SHARE_DIR "\n"

@@ -16,7 +16,7 @@ void cs_heap_give_back(void)
 void cs_heap_keep(void)
 {
 #ifdef __GLIBC__
-    enum { LARGE = 32 << 20, KEPT = 64 << 20 }; /* of each thread */
+    enum { LARGE = 32 << 20, KEPT = 64 << 20 }; /* per thread */
     (void)mallopt(M_MMAP_THRESHOLD, LARGE);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT);
 #endif

@@ -58,7 +58,7 @@ static cs_status import(const cs_context *context, const cs_arguments *arguments
     return status;
 }
 
-/* One of the points of a file. */
+/* Imports one of the points of a file. */
 static cs_status import_point(const cs_context *context, const cs_arguments *arguments,
                               const char *path, const char *text, cs_error *error)
 {

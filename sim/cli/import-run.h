@@ -1,4 +1,4 @@
-/* `sim import run`: a run description becomes a scenario. */
+/* `sim import run`: turns a run description into a scenario. */
 #ifndef CS_CLI_IMPORT_RUN_H
 #define CS_CLI_IMPORT_RUN_H
 
@@ -10,8 +10,8 @@
 CS_MUST_CHECK cs_status cs_recipe_write(const cs_context *context, const cs_recipe *recipe,
                                         const char *name, const char *path, cs_error *error);
 
-/* Reads the description in the file that the second word names, writes its scenario to --output,
- * and says on standard error what each key of the description does. */
+/* Reads the description in the file named by the second word, writes its scenario to --output, and
+ * reports on standard error the effect of each key. */
 CS_MUST_CHECK cs_status cs_import_run(const cs_context *context, const cs_arguments *arguments,
                                       cs_error *error);
 

@@ -1,4 +1,4 @@
-/* What `sim list` lists, by section: "schedules", "planners", "topologies", "models", "devices",
+/* Entries of `sim list`, by section: "schedules", "planners", "topologies", "models", "devices",
  * "sections", "figures", "points", "runtimes", "terms". */
 #ifndef CS_CLI_LISTED_H
 #define CS_CLI_LISTED_H
@@ -7,16 +7,17 @@
 
 #include <stdio.h>
 
-/* Calls `found` with the name and the summary of each entry; false when there is no such section.
+/* Calls `found` with the name and summary of each entry. Returns false if the section does not
+ * exist.
  */
 bool cs_listed_each(const char *section,
                     void (*found)(void *context, const char *name, const char *summary),
                     void *context);
 
-/* Prints the meaning of a word of the field (sim/base/terms.h). Returns false for other words. */
+/* Prints the meaning of a term (sim/base/terms.h). Returns false for other words. */
 bool cs_listed_term(const char *word, FILE *out);
 
-/* The parameters of an entry, ended by {0}; NULL when there is no such entry. */
+/* Returns the parameters of an entry, ended by {0}; NULL if it does not exist. */
 const cs_field *cs_listed_fields(const char *section, const char *name);
 
 #endif

@@ -20,14 +20,6 @@ static cs_status set_level(const cs_arguments *arguments, cs_log *log, cs_error 
                         "unknown log level \"%s\"; known: error, warning, info, debug", level);
 }
 
-/* A result that did not arrive is a failure: standard output may be a full disk. */
-static cs_status flush(FILE *out, cs_error *error)
-{
-    return fflush(out) == 0 && !ferror(out)
-               ? CS_OK
-               : cs_error_add(error, CS_IO, "standard output: cannot write");
-}
-
 static cs_status run_command(const cs_command *command, int argc, char **argv, cs_context *context,
                              cs_terminal *terminal, cs_error *error)
 {
@@ -44,20 +36,8 @@ static cs_status run_command(const cs_command *command, int argc, char **argv, c
     return status;
 }
 
-/* Of processes that were started together the first one speaks. */
-static cs_status run_shared(const cs_command *command, int argc, char **argv, cs_context *context,
-                            cs_terminal *terminal, cs_error *error)
-{
-    if (cs_launch_find().rank > 0) {
-        context->log.out = NULL;
-        terminal->shows = false;
-    }
-    CS_TRY(cs_team_open(&context->team, error));
-    return run_command(command, argc, argv, context, terminal, error);
-}
-
-/* More is asked for where that is allowed: Linux lets the stack grow up to a limit that may still
- * be raised. */
+/* Raises the stack limit if necessary and allowed: Linux lets the stack grow up to a limit that may
+ * still be raised. */
 static cs_status check_stack(cs_error *error)
 {
     static const rlim_t least = 512 << 10, usual = 8 << 20;
@@ -67,7 +47,8 @@ static cs_status check_stack(cs_error *error)
     limit.rlim_cur = limit.rlim_max < usual ? limit.rlim_max : usual;
     if (limit.rlim_cur >= least && setrlimit(RLIMIT_STACK, &limit) == 0)
         return CS_OK;
-    return cs_error_add(error, CS_FAILED, "the stack may have %llu KiB; sim needs %llu (ulimit -s)",
+    return cs_error_add(error, CS_FAILED,
+                        "the stack is limited to %llu KiB; sim needs %llu (ulimit -s)",
                         (unsigned long long)limit.rlim_cur >> 10, (unsigned long long)least >> 10);
 }
 
@@ -83,8 +64,15 @@ static cs_status run_program(int argc, char **argv, cs_context *context, cs_term
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         name = "help";
     const cs_command *command = cs_command_find(name);
-    if (command && command->shared)
-        return run_shared(command, argc - 1, argv + 1, context, terminal, error);
+    if (command && command->shared) {
+        /* only the first of the processes that were started together prints */
+        if (cs_launch_find().rank > 0) {
+            context->log.out = NULL;
+            terminal->shows = false;
+        }
+        CS_TRY(cs_team_open(&context->team, error));
+        return run_command(command, argc - 1, argv + 1, context, terminal, error);
+    }
     if (command)
         return run_command(command, argc - 1, argv + 1, context, terminal, error);
     if (argc < 2)
@@ -92,24 +80,20 @@ static cs_status run_program(int argc, char **argv, cs_context *context, cs_term
     return cs_command_unknown(name, error);
 }
 
-/* A standard stream that is closed would be the next file that is opened, and get what is printed.
- * It becomes /dev/null, opened so that what is printed still fails. */
-static void open_standard_streams(void)
+int main(int argc, char **argv)
 {
+    /* first, because until then a signal ends sim silently */
+    cs_interrupt_catch(CS_INTERRUPT_GRACE);
+    /* A closed standard stream would become the next file that is opened, and receive the output.
+     * It is replaced by /dev/null, opened so that printing still fails. */
     static const int flags[] = {O_WRONLY, O_RDONLY, O_RDONLY};
     for (int fd = 0; fd < 3; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
-            _exit(cs_status_exit_code(CS_IO)); /* with nowhere to say why */
+            _exit(cs_status_exit_code(CS_IO)); /* nowhere to report it */
     }
-}
-
-int main(int argc, char **argv)
-{
-    cs_interrupt_catch(CS_INTERRUPT_GRACE); /* first: until then a signal ends sim without a word */
-    open_standard_streams();
     cs_inputs_protect();
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write */
-    gsl_set_error_handler_off();    /* it would abort; our calls check */
+    (void)signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is then a failed write */
+    gsl_set_error_handler_off();    /* otherwise GSL aborts; our calls check */
     cs_terminal terminal;
     cs_terminal_init(&terminal);
     cs_progress progress = cs_terminal_progress(&terminal);
@@ -117,13 +101,16 @@ int main(int argc, char **argv)
     cs_error error;
     cs_error_init(&error);
     cs_status status = run_program(argc, argv, &context, &terminal, &error);
-    cs_status flushed = flush(stdout, &error);
+    /* output that did not arrive is a failure: the disk may be full */
+    cs_status flushed = fflush(stdout) == 0 && !ferror(stdout)
+                            ? CS_OK
+                            : cs_error_add(&error, CS_IO, "standard output: cannot write");
     if (status == CS_OK)
         status = flushed;
     cs_terminal_clear(&terminal);
     if (status != CS_OK)
         cs_log_error(&context.log, &error);
-    const bool helps = !context.log.out; /* the exit code of the first process is that of all */
+    const bool helps = !context.log.out; /* the exit code of the first process counts for all */
     cs_team_close(context.team, status, &error);
     return helps && status != CS_INTERRUPTED ? 0 : cs_status_exit_code(status);
 }

@@ -19,25 +19,10 @@ static text bytes_text(int64_t bytes)
                              : (text){"unlimited memory"};
 }
 
-/* ---- for people ---- */
-
-static void print_head(const cs_osdp_study *s, FILE *out)
-{
-    const cs_osdp_model *m = &s->model;
-    fprintf(out, "%s: %s, %.4g parameters in %u operators, on %u devices of %s\n", s->scenario.name,
-            s->scenario.model->name, s->parameters, s->n_weighted, m->devices,
-            bytes_text(s->limit).s);
-    fprintf(
-        out,
-        "cost model: alpha %s, 1/beta %s, gamma for %u sample%s; %u gathers of sharded weights; "
-        "surge: %s\n",
-        time_text(cs_time_seconds(m->latency)).s,
-        cs_units_text(m->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s, m->samples,
-        m->samples == 1 ? "" : "s", m->gathers, cs_osdp_surge_names[s->surge]);
-}
+/* ---- for users ---- */
 
 typedef struct line {
-    const char *name, *none; /* `none`: what to say without a plan */
+    const char *name, *none; /* `none`: text in place of a plan */
     const cs_osdp_plan *plan;
     double time, rate, fraction;
     int64_t memory;
@@ -49,7 +34,7 @@ static const char *why_none(const cs_osdp_study *s, cs_osdp_strategy row, bool s
     const cs_osdp_row *fsdp = &s->rows[CS_OSDP_ROW_FSDP];
     if (row == CS_OSDP_ROW_BASE_SAME && !(simulated ? fsdp->fitted.found : fsdp->plan.found))
         return "-";
-    return row == CS_OSDP_ROW_DEPTH_FIRST && !s->rows[row].plan.complete ? "found none in time"
+    return row == CS_OSDP_ROW_DEPTH_FIRST && !s->rows[row].plan.complete ? "none found in time"
                                                                          : "does not fit";
 }
 
@@ -103,18 +88,18 @@ static void print_rows(const cs_osdp_study *s, bool simulated, FILE *out)
     }
 }
 
-/* What comes of modes, of the batch, and of slices: their product is OSDP over FSDP. */
+/* Prints the gains of modes, batch and slices: their product is OSDP over FSDP. */
 static void print_factors(const cs_osdp_study *s, FILE *out)
 {
     const double modes = cs_osdp_ratio(s, CS_OSDP_ROW_BASE_SAME, CS_OSDP_ROW_FSDP);
     const double fraction = s->rows[CS_OSDP_ROW_BASE_SAME].data_fraction;
     if (isnan(modes))
         return;
-    fprintf(out, "\nOSDP over FSDP: %.3f = %.3f by modes * %.3f by the batch * %.3f by slices\n",
+    fprintf(out, "\nOSDP / FSDP: %.3f = %.3f (modes) * %.3f (batch) * %.3f (slices)\n",
             cs_osdp_ratio(s, CS_OSDP_ROW_OSDP, CS_OSDP_ROW_FSDP), modes,
             cs_osdp_ratio(s, CS_OSDP_ROW_BASE, CS_OSDP_ROW_BASE_SAME),
             cs_osdp_ratio(s, CS_OSDP_ROW_OSDP, CS_OSDP_ROW_BASE));
-    fprintf(out, "bound of what modes give: %.3f with %.1f %% in data mode, %.3f with all\n",
+    fprintf(out, "bound on the gain of modes: %.3f with %.1f %% in data mode, %.3f with all\n",
             cs_osdp_bound(&s->model, fraction), 100 * fraction, cs_osdp_bound(&s->model, 1));
 }
 
@@ -144,7 +129,7 @@ static void print_choice(cs_osdp_choice choice, char *out, size_t size)
         snprintf(out, size, "%u of %u slices sharded", choice.sharded, choice.slices);
 }
 
-/* How many of the operators like one have each choice, in the order in which the choices come. */
+/* Prints how many operators of a kind have each choice, in order of appearance. */
 static void print_kind(const cs_osdp_study *s, const cs_osdp_plan *plan, uint32_t first, FILE *out)
 {
     const cs_osdp_model *m = &s->model;
@@ -177,7 +162,7 @@ static void print_plan(const cs_osdp_study *s, const cs_osdp_plan *plan, const c
 {
     if (!plan->found)
         return;
-    fprintf(out, "\n%s, %u sample%s a device:\n", of, plan->batch, plan->batch == 1 ? "" : "s");
+    fprintf(out, "\n%s, %u sample%s per device:\n", of, plan->batch, plan->batch == 1 ? "" : "s");
     for (uint32_t i = 0; i < s->model.n; i++) {
         if (s->model.operators[i].weights > 0 && is_first_like(&s->model, i))
             print_kind(s, plan, i, out);
@@ -186,7 +171,17 @@ static void print_plan(const cs_osdp_study *s, const cs_osdp_plan *plan, const c
 
 void cs_osdp_print(const cs_osdp_study *s, FILE *out)
 {
-    print_head(s, out);
+    const cs_osdp_model *m = &s->model;
+    fprintf(out, "%s: %s, %.4g parameters in %u operators, on %u devices of %s\n", s->scenario.name,
+            s->scenario.model->name, s->parameters, s->n_weighted, m->devices,
+            bytes_text(s->limit).s);
+    fprintf(
+        out,
+        "cost model: alpha %s, 1/beta %s, gamma for %u sample%s; %u gathers of sharded weights; "
+        "surge: %s\n",
+        time_text(cs_time_seconds(m->latency)).s,
+        cs_units_text(m->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s, m->samples,
+        m->samples == 1 ? "" : "s", m->gathers, cs_osdp_surge_names[s->surge]);
     print_rows(s, false, out);
     print_factors(s, out);
     if (s->simulated)
@@ -196,7 +191,7 @@ void cs_osdp_print(const cs_osdp_study *s, FILE *out)
         print_plan(s, &s->rows[CS_OSDP_ROW_OSDP].fitted, "OSDP's plan by the simulation", out);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static bool add_choices(const cs_osdp_study *s, const cs_osdp_plan *plan, cJSON *object)
 {

@@ -30,25 +30,6 @@ static bool is_no_file(const char *name)
     return stat(name, &info) == 0 && !S_ISREG(info.st_mode);
 }
 
-/* ".json, .dot or .svg, or be - for standard output" */
-static void list(const char *const *endings, char *text, size_t size)
-{
-    bool prints = false;
-    size_t n = 0, used = 0;
-    while (endings[n])
-        prints |= strcmp(endings[n++], standard_output) == 0;
-    n -= prints; /* the last */
-    *text = '\0';
-    for (size_t i = 0; i < n && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 i == 0       ? ""
-                                 : i + 1 == n ? " or "
-                                              : ", ",
-                                 endings[i]);
-    if (prints && used < size)
-        snprintf(text + used, size - used, ", or be - for standard output");
-}
-
 cs_status cs_output_check(const cs_arguments *arguments, const char *option,
                           const char *const *endings, cs_error *error)
 {
@@ -60,7 +41,23 @@ cs_status cs_output_check(const cs_arguments *arguments, const char *option,
         if (cs_output_ends_in(name, endings[i]))
             return CS_OK;
     }
-    list(endings, known, sizeof(known));
+    /* Write ".json, .dot or .svg, or be - for standard output". */
+    char *text = known;
+    const size_t size = sizeof(known);
+    bool prints = false;
+    size_t n = 0, used = 0;
+    while (endings[n])
+        prints |= strcmp(endings[n++], standard_output) == 0;
+    n -= prints; /* without "-", which is last */
+    *text = '\0';
+    for (size_t i = 0; i < n && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i == 0       ? ""
+                                 : i + 1 == n ? " or "
+                                              : ", ",
+                                 endings[i]);
+    if (prints && used < size)
+        snprintf(text + used, size - used, ", or be - for standard output");
     return cs_error_add(error, CS_USAGE, "%s: --%s %s: must end in %s", arguments->command->name,
                         option, name, known);
 }

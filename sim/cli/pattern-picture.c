@@ -23,43 +23,38 @@ typedef struct picture {
     cs_plot_row_box *boxes;
 } picture;
 
-/* "75.0 % busy, 11.2 GB" */
-static bool describe_row(picture *p, const cs_pattern_row *row, cs_plot_row *out)
-{
-    char name[40], note[96] = "";
-    if (row->low == row->high) {
-        const cs_pattern_use *use = &p->uses[row->low];
-        snprintf(name, sizeof(name), "device %u", row->low);
-        snprintf(note, sizeof(note), "%.1f %% busy, %s",
-                 100 * (double)use->busy / (double)p->pattern->period,
-                 cs_units_text((double)use->peak, CS_QUANTITY_BYTES, 4).s);
-    } else {
-        snprintf(name, sizeof(name), "link %u-%u", row->low, row->high);
-    }
-    out->name = cs_arena_copy(&p->arena, name);
-    out->note = cs_arena_copy(&p->arena, note);
-    return out->name && out->note;
-}
-
-static cs_plot_row_box draw_box(const cs_pattern_box *from)
-{
-    cs_plot_row_box box = {
-        .row = from->row, .look = from->kind, .start = from->start, .end = from->end};
-    snprintf(box.label, sizeof(box.label), "%s%u", from->continued ? "\u2026" : "", from->stage);
-    snprintf(box.below, sizeof(box.below), "%+" PRId64, from->shift);
-    return box;
-}
-
 static bool fill(picture *p, const cs_pattern_rows *rows)
 {
     p->rows = cs_arena_alloc(&p->arena, rows->n_rows, sizeof(*p->rows));
     p->boxes = cs_arena_alloc(&p->arena, rows->n_boxes, sizeof(*p->boxes));
     if (!p->rows || !p->boxes)
         return false;
-    for (uint32_t i = 0; i < rows->n_boxes; i++)
-        p->boxes[i] = draw_box(&rows->boxes[i]);
+    for (uint32_t i = 0; i < rows->n_boxes; i++) {
+        const cs_pattern_box *from = &rows->boxes[i];
+        cs_plot_row_box box = {
+            .row = from->row, .look = from->kind, .start = from->start, .end = from->end};
+        snprintf(box.label, sizeof(box.label), "%s%u", from->continued ? "\u2026" : "",
+                 from->stage);
+        snprintf(box.below, sizeof(box.below), "%+" PRId64, from->shift);
+        p->boxes[i] = box;
+    }
     for (uint32_t i = 0; i < rows->n_rows; i++) {
-        if (!describe_row(p, &rows->rows[i], &p->rows[i]))
+        /* "75.0 % busy, 11.2 GB" */
+        const cs_pattern_row *row = &rows->rows[i];
+        cs_plot_row *out = &p->rows[i];
+        char name[40], note[96] = "";
+        if (row->low == row->high) {
+            const cs_pattern_use *use = &p->uses[row->low];
+            snprintf(name, sizeof(name), "device %u", row->low);
+            snprintf(note, sizeof(note), "%.1f %% busy, %s",
+                     100 * (double)use->busy / (double)p->pattern->period,
+                     cs_units_text((double)use->peak, CS_QUANTITY_BYTES, 4).s);
+        } else {
+            snprintf(name, sizeof(name), "link %u-%u", row->low, row->high);
+        }
+        out->name = cs_arena_copy(&p->arena, name);
+        out->note = cs_arena_copy(&p->arena, note);
+        if (!(out->name && out->note))
             return false;
     }
     return true;
@@ -73,15 +68,14 @@ static cs_status draw(picture *p, const char *title, const cs_pattern_rows *rows
     if (!fill(p, rows))
         return cs_error_no_memory(error);
     snprintf(subtitle, sizeof(subtitle),
-             "one period of %s, in which each stage does one micro-batch; memory for it %s per "
-             "device",
+             "one period of %s: each stage does one micro-batch; memory for it %s per device",
              cs_units_text(cs_time_seconds(p->pattern->period), CS_QUANTITY_TIME, 6).s,
              memory < INT64_MAX ? cs_units_text((double)memory, CS_QUANTITY_BYTES, 4).s
                                 : "unlimited");
     return cs_plot_rows_draw(
         &(cs_plot_rows){.title = title,
                         .subtitle = subtitle,
-                        .remark = "stage, +h: micro-batch k - h in period k; \u2026: begun before",
+                        .remark = "stage, +h: micro-batch k - h in period k; \u2026: continued",
                         .until = p->pattern->period,
                         .n_rows = rows->n_rows,
                         .n_looks = CS_PATTERN_KINDS,

@@ -48,7 +48,7 @@ static cs_status read_quantity(const char *option, const char *text, cs_quantity
     return CS_OK;
 }
 
-/* The next of several words with commas between them; NULL at the end. */
+/* Returns the next comma-separated word; NULL at the end. */
 static char *next_word(char **rest)
 {
     char *word = *rest;
@@ -71,7 +71,7 @@ static cs_status read_levels(char *devices, char *bandwidths, graph_plan *g, cs_
         if (!bandwidth || n == MOST_LEVELS)
             return cs_error_add(error, CS_USAGE,
                                 "plan: --devices and --bandwidth must have a value for each level, "
-                                "from the innermost one, and at most %d of them",
+                                "innermost first, and at most %d",
                                 MOST_LEVELS);
         status = read_devices(count, &g->levels[n].n, error);
         if (status == CS_OK)
@@ -106,12 +106,12 @@ static cs_status read_options(const cs_arguments *arguments, graph_plan *g, cs_e
     return status;
 }
 
-/* ---- what a stage holds ---- */
+/* ---- stages ---- */
 
 typedef struct graph_stage {
-    uint32_t n_nodes, first, last; /* nodes, and two of their numbers */
+    uint32_t n_nodes, first, last; /* nodes, and the numbers of two of them */
     cs_time time;
-    int64_t weight_bytes, crossing_bytes; /* the latter: behind it */
+    int64_t weight_bytes, crossing_bytes; /* crossing: bytes sent to the next stage */
 } graph_stage;
 
 static bool in_stage(const graph_plan *g, const cs_stage *stage, uint32_t node)
@@ -144,21 +144,6 @@ static graph_stage stage_of(const graph_plan *g, uint32_t s)
 
 /* ---- output ---- */
 
-static void print_row(const graph_plan *g, uint32_t s, FILE *out)
-{
-    const cs_stage *stage = &g->plan.stages[s];
-    graph_stage of = stage_of(g, s);
-    char cuts[32];
-    snprintf(cuts, sizeof(cuts), "[%u, %u)", stage->first_layer, stage->end_layer);
-    fprintf(out, "%5u  %8u  %-11s %-11s %-10s %-10s %5u  %s ... %s\n", s, stage->n_devices, cuts,
-            cs_units_text(cs_time_seconds(of.time), CS_QUANTITY_TIME, 6).s,
-            cs_units_text((double)of.weight_bytes, CS_QUANTITY_BYTES, 4).s,
-            s + 1 < g->plan.n_stages
-                ? cs_units_text((double)of.crossing_bytes, CS_QUANTITY_BYTES, 4).s
-                : "-",
-            of.n_nodes, g->prefixes.names[of.first], g->prefixes.names[of.last]);
-}
-
 static void print_table(const graph_plan *g, const char *name, FILE *out)
 {
     uint32_t n_devices = 1;
@@ -172,19 +157,19 @@ static void print_table(const graph_plan *g, const char *name, FILE *out)
             cs_units_text(cs_time_seconds(g->period), CS_QUANTITY_TIME, 9).s);
     fprintf(out, "%5s  %8s  %-11s %-11s %-10s %-10s %5s  %s\n", "stage", "replicas", "cuts", "time",
             "weights", "crossing", "nodes", "from ... to");
-    for (uint32_t s = 0; s < g->plan.n_stages; s++)
-        print_row(g, s, out);
-}
-
-static bool add_nodes(const graph_plan *g, uint32_t s, cJSON *object)
-{
-    cJSON *nodes = cJSON_AddArrayToObject(object, "nodes");
-    for (uint32_t node = 0; nodes && node < g->prefixes.n_nodes; node++) {
-        if (in_stage(g, &g->plan.stages[s], node) &&
-            !cJSON_AddItemToArray(nodes, cJSON_CreateString(g->prefixes.names[node])))
-            return false;
+    for (uint32_t s = 0; s < g->plan.n_stages; s++) {
+        const cs_stage *stage = &g->plan.stages[s];
+        graph_stage of = stage_of(g, s);
+        char cuts[32];
+        snprintf(cuts, sizeof(cuts), "[%u, %u)", stage->first_layer, stage->end_layer);
+        fprintf(out, "%5u  %8u  %-11s %-11s %-10s %-10s %5u  %s ... %s\n", s, stage->n_devices,
+                cuts, cs_units_text(cs_time_seconds(of.time), CS_QUANTITY_TIME, 6).s,
+                cs_units_text((double)of.weight_bytes, CS_QUANTITY_BYTES, 4).s,
+                s + 1 < g->plan.n_stages
+                    ? cs_units_text((double)of.crossing_bytes, CS_QUANTITY_BYTES, 4).s
+                    : "-",
+                of.n_nodes, g->prefixes.names[of.first], g->prefixes.names[of.last]);
     }
-    return nodes != NULL;
 }
 
 static bool add_devices(const graph_plan *g, uint32_t s, cJSON *object)
@@ -204,16 +189,23 @@ static bool add_stage(const graph_plan *g, uint32_t s, cJSON *list)
     const cs_stage *stage = &g->plan.stages[s];
     graph_stage of = stage_of(g, s);
     cJSON *object = cs_json_add_item(list);
-    return cJSON_AddNumberToObject(object, "first_cut", stage->first_layer) &&
-           cJSON_AddNumberToObject(object, "end_cut", stage->end_layer) &&
-           add_devices(g, s, object) &&
-           cJSON_AddNumberToObject(object, "time_s", cs_time_seconds(of.time)) &&
-           cJSON_AddNumberToObject(object, "weight_bytes", (double)of.weight_bytes) &&
-           cJSON_AddNumberToObject(object, "crossing_bytes", (double)of.crossing_bytes) &&
-           add_nodes(g, s, object);
+    if (!(cJSON_AddNumberToObject(object, "first_cut", stage->first_layer) &&
+          cJSON_AddNumberToObject(object, "end_cut", stage->end_layer) &&
+          add_devices(g, s, object) &&
+          cJSON_AddNumberToObject(object, "time_s", cs_time_seconds(of.time)) &&
+          cJSON_AddNumberToObject(object, "weight_bytes", (double)of.weight_bytes) &&
+          cJSON_AddNumberToObject(object, "crossing_bytes", (double)of.crossing_bytes)))
+        return false;
+    cJSON *nodes = cJSON_AddArrayToObject(object, "nodes");
+    for (uint32_t node = 0; nodes && node < g->prefixes.n_nodes; node++) {
+        if (in_stage(g, &g->plan.stages[s], node) &&
+            !cJSON_AddItemToArray(nodes, cJSON_CreateString(g->prefixes.names[node])))
+            return false;
+    }
+    return nodes != NULL;
 }
 
-/* NULL when memory runs out. */
+/* Returns NULL if memory runs out. */
 static cJSON *plan_json(const graph_plan *g, const char *name)
 {
     cJSON *root = cJSON_CreateObject(), *list = NULL;

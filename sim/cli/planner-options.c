@@ -42,7 +42,7 @@ static cs_status add_name(cs_planner_options *o, const char *name, cs_error *err
     return status;
 }
 
-/* Names with commas between them; "all" stands for all of them. */
+/* Adds comma-separated names; "all" means all planners. */
 static cs_status add_names(cs_planner_options *o, const char *names, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -85,7 +85,7 @@ static void guess_fields(cs_guess *guess, const cs_field *fields)
         cs_guess_add(guess, fields->name);
 }
 
-/* One that none of the planners has would have no effect. */
+/* Refuses a parameter that no planner has. */
 static cs_status check_name(const cs_planner_options *o, const char *name, cs_error *error)
 {
     cs_guess guess;
@@ -97,11 +97,11 @@ static cs_status check_name(const cs_planner_options *o, const char *name, cs_er
     for (uint32_t i = 0; i < o->n; i++)
         guess_fields(&guess, o->choices[i].planner->fields);
     guess_fields(&guess, cs_chain_fields);
-    return cs_error_add(error, CS_USAGE, "plan: no planner that was named has a parameter %s",
+    return cs_error_add(error, CS_USAGE, "plan: none of these planners has a parameter %s",
                         cs_guess_text(&guess));
 }
 
-/* Adds "name=value" to the parameters of the planners that take it. */
+/* Adds "name=value" to the parameters of the planners that have it. */
 static cs_status add_param(cs_planner_options *o, const char *text, cs_error *error)
 {
     const char *equals = strchr(text, '=');
@@ -113,7 +113,7 @@ static cs_status add_param(cs_planner_options *o, const char *text, cs_error *er
     if (!name)
         return cs_error_no_memory(error);
     CS_TRY(check_name(o, name, error));
-    char pointer[80]; /* longer than the name of any field, none of which has to be escaped */
+    char pointer[80]; /* longer than the name of any field; field names need no escapes */
     snprintf(pointer, sizeof(pointer), "/%s", name);
     for (uint32_t i = 0; i < o->n; i++) {
         const cs_planner_choice *choice = &o->choices[i];

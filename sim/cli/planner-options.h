@@ -1,5 +1,4 @@
-/* The options --planner and --param of `sim plan`: which planners are compared, and with which
- * parameters. */
+/* The options --planner and --param of `sim plan`: planners to compare, and their parameters. */
 #ifndef CS_CLI_PLANNER_OPTIONS_H
 #define CS_CLI_PLANNER_OPTIONS_H
 
@@ -7,15 +6,15 @@
 #include "sim/run/compare-planners.h"
 
 typedef struct cs_planner_options {
-    cs_planner_choice *choices; /* each planner once, in the order in which they were named */
+    cs_planner_choice *choices; /* each planner once, in the order of the command line */
     uint32_t n;
     cs_arena arena; /* owns the choices, but not their parameters */
 } cs_planner_options;
 
-/* Zeroed options can be finished. */
+/* Accepts zeroed options. */
 void cs_planner_options_finish(cs_planner_options *options);
 
-/* CS_USAGE: an unknown planner, or a parameter that no chosen planner has. */
+/* Reads the options. CS_USAGE: an unknown planner, or a parameter that no chosen planner has. */
 CS_MUST_CHECK cs_status cs_planner_options_read(const cs_arguments *arguments,
                                                 cs_planner_options *options, cs_error *error);
 

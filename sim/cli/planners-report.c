@@ -20,15 +20,10 @@ static text bytes_text(int64_t bytes)
                              : (text){"unlimited"};
 }
 
-/* A bound beyond all times says that nothing fits. */
+/* Whether the bound is finite; an infinite one means that nothing fits. */
 static bool is_bounded(const cs_comparison *c)
 {
     return c->bound < CS_TIME_MAX;
-}
-
-static text bound_text(const cs_comparison *c)
-{
-    return is_bounded(c) ? time_text(c->bound) : (text){"nothing fits"};
 }
 
 static bool has_pattern(const cs_planner_outcome *outcome)
@@ -54,37 +49,10 @@ static int64_t fullest(const cs_comparison *c, const cs_planner_outcome *outcome
     return most;
 }
 
-/* The schedule whose patterns planners make, whatever the scenario's is. */
+/* schedule whose patterns planners make, whatever the scenario's schedule is */
 static const char planned_schedule[] = "periodic";
 
-/* ---- for people ---- */
-
-static void print_head(const cs_comparison *c, FILE *out)
-{
-    const cs_scenario *scenario = &c->scenario;
-    const text bandwidth = isfinite(c->chain.bandwidth)
-                               ? cs_units_text(c->chain.bandwidth, CS_QUANTITY_BANDWIDTH, 4)
-                               : (text){"unlimited"};
-    char workspace[64] = "";
-    int64_t set_aside = scenario->job.memory - c->chain.memory;
-    if (set_aside > 0)
-        snprintf(workspace, sizeof(workspace), " (%s of it workspace)", bytes_text(set_aside).s);
-    fprintf(out, "%s: %u layers of %s on %u device%s; memory %s%s, bandwidth %s\n", scenario->name,
-            c->chain.n_layers, scenario->model->name, c->chain.n_devices,
-            c->chain.n_devices == 1 ? "" : "s", bytes_text(scenario->job.memory).s, workspace,
-            bandwidth.s);
-    fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n",
-            scenario->job.micro_samples, cs_kept_names[c->rules.kept], c->rules.weight_copies,
-            c->rules.count_update ? "with" : "without",
-            c->rules.count_workspace ? "" : ", without workspace");
-    if (strcmp(scenario->schedule->name, planned_schedule) == 0)
-        fprintf(out, "schedule: %s, the scenario's own\n\n", planned_schedule);
-    else
-        fprintf(out, "schedule: %s; these figures are not those of the scenario's schedule, %s\n\n",
-                planned_schedule, scenario->schedule->name);
-    fprintf(out, "%-20s %6s  %-10s  %-10s  %8s  %-11s  %s\n", "planner", "stages", "promised",
-            "period", "gap", "peak memory", "samples/s");
-}
+/* ---- for users ---- */
 
 static void print_outcome(const cs_comparison *c, const cs_planner_outcome *outcome, FILE *out)
 {
@@ -105,16 +73,6 @@ static void print_outcome(const cs_comparison *c, const cs_planner_outcome *outc
             time_text(outcome->planned.pattern.period).s, gap_text, peak.s, rate);
 }
 
-static void print_devices(const cs_plan *plan, const cs_stage *stage, char *line, size_t size)
-{
-    size_t used = 0;
-    for (uint32_t d = 0; d < stage->n_devices && used + 16 < size; d++)
-        used += (size_t)snprintf(line + used, size - used, "%s%u", d > 0 ? "," : "",
-                                 plan->devices[stage->first_device + d]);
-    if (used + 16 >= size)
-        snprintf(line + used, size - used, "...");
-}
-
 static void print_stages(const cs_comparison *c, const cs_plan *plan, FILE *out)
 {
     fprintf(out, "\n%5s  %-11s %-9s %-10s %-10s  %s\n", "stage", "device", "layers", "forward",
@@ -123,7 +81,13 @@ static void print_stages(const cs_comparison *c, const cs_plan *plan, FILE *out)
         const cs_stage *at = &plan->stages[s];
         uint32_t first = at->first_layer, last = at->end_layer - 1;
         char devices[64], layers[32];
-        print_devices(plan, at, devices, sizeof(devices));
+        const size_t size = sizeof(devices);
+        size_t used = 0;
+        for (uint32_t d = 0; d < at->n_devices && used + 16 < size; d++)
+            used += (size_t)snprintf(devices + used, size - used, "%s%u", d > 0 ? "," : "",
+                                     plan->devices[at->first_device + d]);
+        if (used + 16 >= size)
+            snprintf(devices + used, size - used, "...");
         snprintf(layers, sizeof(layers), "%u-%u", first, last);
         fprintf(out, "%5u  %-11s %-9s %-10s %-10s  %s%s%s\n", s, devices, layers,
                 time_text(cs_chain_forward(&c->chain, first, last + 1)).s,
@@ -135,10 +99,33 @@ static void print_stages(const cs_comparison *c, const cs_plan *plan, FILE *out)
 
 cs_status cs_comparison_print(const cs_comparison *c, FILE *out, cs_error *error)
 {
-    print_head(c, out);
+    const cs_scenario *scenario = &c->scenario;
+    const text bandwidth = isfinite(c->chain.bandwidth)
+                               ? cs_units_text(c->chain.bandwidth, CS_QUANTITY_BANDWIDTH, 4)
+                               : (text){"unlimited"};
+    char workspace[64] = "";
+    int64_t set_aside = scenario->job.memory - c->chain.memory;
+    if (set_aside > 0)
+        snprintf(workspace, sizeof(workspace), " (%s of it workspace)", bytes_text(set_aside).s);
+    fprintf(out, "%s: %u layers of %s on %u device%s; memory %s%s, bandwidth %s\n", scenario->name,
+            c->chain.n_layers, scenario->model->name, c->chain.n_devices,
+            c->chain.n_devices == 1 ? "" : "s", bytes_text(scenario->job.memory).s, workspace,
+            bandwidth.s);
+    fprintf(out, "micro-batches of %u, kept %s, weights %g times, %s update%s\n",
+            scenario->job.micro_samples, cs_kept_names[c->rules.kept], c->rules.weight_copies,
+            c->rules.count_update ? "with" : "without",
+            c->rules.count_workspace ? "" : ", without workspace");
+    if (strcmp(scenario->schedule->name, planned_schedule) == 0)
+        fprintf(out, "schedule: %s, the scenario's own\n\n", planned_schedule);
+    else
+        fprintf(out, "schedule: %s; the scenario's own schedule, %s, has other values\n\n",
+                planned_schedule, scenario->schedule->name);
+    fprintf(out, "%-20s %6s  %-10s  %-10s  %8s  %-11s  %s\n", "planner", "stages", "promised",
+            "period", "gap", "peak memory", "samples/s");
     for (uint32_t i = 0; i < c->n; i++)
         print_outcome(c, &c->outcomes[i], out);
-    fprintf(out, "%-20s %6s  %-10s  %s\n", "lower bound", "", "", bound_text(c).s);
+    fprintf(out, "%-20s %6s  %-10s  %s\n", "lower bound", "", "",
+            (is_bounded(c) ? time_text(c->bound) : (text){"nothing fits"}).s);
     if (c->n > 1)
         return CS_OK;
     print_stages(c, &c->outcomes[0].planned.plan, out);
@@ -152,10 +139,15 @@ cs_status cs_comparison_print(const cs_comparison *c, FILE *out, cs_error *error
     return cs_pattern_print_gantt(&c->chain, &planned->plan, &planned->pattern, out, error);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
-static bool add_devices(const cs_comparison *c, const cs_planner_outcome *outcome, cJSON *object)
+static bool add_pattern(const cs_comparison *c, const cs_planner_outcome *outcome, cJSON *object)
 {
+    cs_time period = outcome->planned.pattern.period;
+    if (!(cJSON_AddNumberToObject(object, "period_s", cs_time_seconds(period)) &&
+          cJSON_AddNumberToObject(object, "throughput_samples_per_s", throughput(c, outcome)) &&
+          cJSON_AddNumberToObject(object, "gap_fraction", gap(c, outcome))))
+        return false;
     cJSON *list = cJSON_AddArrayToObject(object, "devices");
     for (uint32_t d = 0; list && d < c->chain.n_devices; d++) {
         const cs_pattern_use *use = &outcome->uses[d];
@@ -168,15 +160,6 @@ static bool add_devices(const cs_comparison *c, const cs_planner_outcome *outcom
             return false;
     }
     return list != NULL;
-}
-
-static bool add_pattern(const cs_comparison *c, const cs_planner_outcome *outcome, cJSON *object)
-{
-    cs_time period = outcome->planned.pattern.period;
-    return cJSON_AddNumberToObject(object, "period_s", cs_time_seconds(period)) &&
-           cJSON_AddNumberToObject(object, "throughput_samples_per_s", throughput(c, outcome)) &&
-           cJSON_AddNumberToObject(object, "gap_fraction", gap(c, outcome)) &&
-           add_devices(c, outcome, object);
 }
 
 static bool add_outcome(const cs_comparison *c, uint32_t i, cJSON *list, cs_error *error)

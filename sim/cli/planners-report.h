@@ -1,4 +1,4 @@
-/* What `sim plan --planner` prints. */
+/* Output of `sim plan --planner`. */
 #ifndef CS_CLI_PLANNERS_REPORT_H
 #define CS_CLI_PLANNERS_REPORT_H
 
@@ -6,11 +6,11 @@
 
 #include <stdio.h>
 
-/* A table of the planners; of a single one its stages, devices and pattern too. */
+/* Prints a table of the planners; for a single planner also its stages, devices and pattern. */
 CS_MUST_CHECK cs_status cs_comparison_print(const cs_comparison *comparison, FILE *out,
                                             cs_error *error);
 
-/* Keys: docs/reference/json-output.md. NULL when memory runs out, or with a message. */
+/* Keys: docs/reference/json-output.md. NULL: no memory, or an error with a message. */
 cJSON *cs_comparison_json(const cs_comparison *comparison, cs_error *error);
 
 #endif

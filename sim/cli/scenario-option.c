@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Splits "/pointer=value" at the first '='; the pointer is allocated. */
+/* Splits "/pointer=value" at the first '='; allocates the pointer. */
 static cs_status split(const char *text, cs_override *out, cs_error *error)
 {
     const char *equals = strchr(text, '=');

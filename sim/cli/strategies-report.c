@@ -2,7 +2,7 @@
 
 #include "sim/base/units.h"
 
-/* Computing; or messages. */
+/* Time of computing or of messages, s. */
 static double seconds(const cs_strategy *row, bool messages, double samples)
 {
     double sum = 0;
@@ -17,7 +17,7 @@ static double both(const cs_strategy *row, double samples)
     return seconds(row, false, samples) + seconds(row, true, samples);
 }
 
-/* Devices that a strategy can use: as many groups as samples where it has groups. */
+/* Largest number of devices that a strategy can use; with groups, at most one group per sample. */
 static double at_most(const cs_strategy *row)
 {
     const double groups = row->asked.groups > 1 ? row->asked.batch : 1;
@@ -25,7 +25,7 @@ static double at_most(const cs_strategy *row)
     return groups * members;
 }
 
-/* "samples, filters of conv1": what limits the devices. */
+/* Writes what limits the number of devices: "samples, filters of conv1". */
 static void limit_text(const cs_strategy *row, char *text, size_t size)
 {
     static const char *const counted[CS_N_PARADL_METHODS] = {
@@ -40,7 +40,7 @@ static void limit_text(const cs_strategy *row, char *text, size_t size)
              members && limit ? limit : "");
 }
 
-/* "2", "4x2": the devices of a group. */
+/* Writes the devices of a group: "2", "4x2". */
 static void members_text(const cs_paradl_case *c, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%u", c->members);
@@ -51,42 +51,9 @@ static void members_text(const cs_paradl_case *c, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, "x%u", c->space[d]);
 }
 
-/* "16 x 4": groups and their devices. */
-static void shape_text(const cs_paradl_case *c, char *text, size_t size)
-{
-    char members[48];
-    members_text(c, members, sizeof(members));
-    if (c->groups == 1)
-        snprintf(text, size, "%s", members);
-    else if (c->members == 1)
-        snprintf(text, size, "%u", c->groups);
-    else
-        snprintf(text, size, "%u x %s", c->groups, members);
-}
-
 static void time_text(double value, char *text, size_t size)
 {
     cs_units_format(value, CS_QUANTITY_TIME, 4, text, size);
-}
-
-static void print_row(const cs_strategies *s, const cs_strategy *row, FILE *out)
-{
-    char shape[64], limit[160], texts[4][CS_UNITS_TEXT_BYTES] = {"-", "-", "-", "-"},
-                                memory[CS_UNITS_TEXT_BYTES] = "-";
-    const double epoch = s->dataset > 0 ? s->dataset : s->batch;
-    shape_text(&row->asked, shape, sizeof(shape));
-    limit_text(row, limit, sizeof(limit));
-    if (row->form.fits) {
-        time_text(seconds(row, false, s->batch), texts[0], sizeof(texts[0]));
-        time_text(seconds(row, true, s->batch), texts[1], sizeof(texts[1]));
-        time_text(both(row, s->batch), texts[2], sizeof(texts[2]));
-        time_text(both(row, epoch), texts[3], sizeof(texts[3]));
-        cs_units_format(row->form.memory, CS_QUANTITY_BYTES, 4, memory, sizeof(memory));
-    }
-    fprintf(out, "%-13s %-11s %-10s %-10s %-10s ", row->name, shape, texts[0], texts[1], texts[2]);
-    if (s->dataset > 0)
-        fprintf(out, "%-10s ", texts[3]);
-    fprintf(out, "%-10s %8.0f%s%s\n", memory, at_most(row), limit[0] ? "  " : "", limit);
 }
 
 void cs_strategies_print(const cs_strategies *s, FILE *out)
@@ -101,8 +68,35 @@ void cs_strategies_print(const cs_strategies *s, FILE *out)
     if (s->dataset > 0)
         fprintf(out, "%-10s ", "epoch");
     fprintf(out, "%-10s %8s  %s\n", "memory", "at most", "limited by");
-    for (uint32_t r = 0; r < CS_N_STRATEGIES; r++)
-        print_row(s, &s->rows[r], out);
+    for (uint32_t r = 0; r < CS_N_STRATEGIES; r++) {
+        const cs_strategy *row = &s->rows[r];
+        char shape[64], limit[160], texts[4][CS_UNITS_TEXT_BYTES] = {"-", "-", "-", "-"},
+                                    memory[CS_UNITS_TEXT_BYTES] = "-";
+        const double epoch = s->dataset > 0 ? s->dataset : s->batch;
+        /* Write groups and their devices: "16 x 4". */
+        const size_t size = sizeof(shape);
+        char members[48];
+        members_text(&row->asked, members, sizeof(members));
+        if (row->asked.groups == 1)
+            snprintf(shape, size, "%s", members);
+        else if (row->asked.members == 1)
+            snprintf(shape, size, "%u", row->asked.groups);
+        else
+            snprintf(shape, size, "%u x %s", row->asked.groups, members);
+        limit_text(row, limit, sizeof(limit));
+        if (row->form.fits) {
+            time_text(seconds(row, false, s->batch), texts[0], sizeof(texts[0]));
+            time_text(seconds(row, true, s->batch), texts[1], sizeof(texts[1]));
+            time_text(both(row, s->batch), texts[2], sizeof(texts[2]));
+            time_text(both(row, epoch), texts[3], sizeof(texts[3]));
+            cs_units_format(row->form.memory, CS_QUANTITY_BYTES, 4, memory, sizeof(memory));
+        }
+        fprintf(out, "%-13s %-11s %-10s %-10s %-10s ", row->name, shape, texts[0], texts[1],
+                texts[2]);
+        if (s->dataset > 0)
+            fprintf(out, "%-10s ", texts[3]);
+        fprintf(out, "%-10s %8.0f%s%s\n", memory, at_most(row), limit[0] ? "  " : "", limit);
+    }
 }
 
 /* ---- JSON ---- */
@@ -133,21 +127,16 @@ static bool add_space(cJSON *object, const cs_paradl_case *c)
     return done;
 }
 
-static bool add_limit(cJSON *object, const cs_strategy *row)
-{
-    return cJSON_AddBoolToObject(object, "fits", row->form.fits) &&
-           add_number(object, "at_most_devices", at_most(row)) &&
-           (row->form.limit ? cJSON_AddStringToObject(object, "limited_by", row->form.limit)
-                            : cJSON_AddNullToObject(object, "limited_by"));
-}
-
 static bool fill_row(cJSON *object, const cs_strategies *s, const cs_strategy *row)
 {
     const cs_paradl_case *c = &row->asked;
     bool done = cJSON_AddStringToObject(object, "strategy", row->name) &&
                 add_number(object, "groups", c->groups) &&
                 add_number(object, "members", c->members) && add_space(object, c) &&
-                add_limit(object, row);
+                cJSON_AddBoolToObject(object, "fits", row->form.fits) &&
+                add_number(object, "at_most_devices", at_most(row)) &&
+                (row->form.limit ? cJSON_AddStringToObject(object, "limited_by", row->form.limit)
+                                 : cJSON_AddNullToObject(object, "limited_by"));
     if (done && c->method == CS_PARADL_PIPELINE)
         done = add_number(object, "segments", c->segments);
     if (!done || !row->form.fits)

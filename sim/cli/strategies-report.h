@@ -1,4 +1,4 @@
-/* What `sim strategies` prints. */
+/* Output of `sim strategies`. */
 #ifndef CS_CLI_STRATEGIES_REPORT_H
 #define CS_CLI_STRATEGIES_REPORT_H
 
@@ -18,14 +18,14 @@ typedef struct cs_strategy {
 typedef struct cs_strategies {
     const char *network, *precision, *device, *topology; /* for the heading */
     uint32_t devices, batch;
-    double dataset; /* samples of an epoch; 0: not given */
+    double dataset; /* samples per epoch; 0: not given */
     double reuse;
     cs_strategy rows[CS_N_STRATEGIES];
 } cs_strategies;
 
 void cs_strategies_print(const cs_strategies *strategies, FILE *out);
 
-/* The same as JSON, times of an iteration in all their parts; NULL when memory runs out. */
+/* Returns the report as JSON, with all parts of an iteration's time; NULL if memory runs out. */
 cJSON *cs_strategies_json(const cs_strategies *strategies);
 
 #endif

@@ -15,7 +15,7 @@ cs_status cs_validate_check_fit(const cs_arguments *arguments, cs_error *error)
                                           "decompose", "resume", NULL};
     const char *path = cs_arguments_value(arguments, "runtime-output");
     if (!cs_arguments_flag(arguments, "fit"))
-        return path ? cs_error_add(error, CS_USAGE, "validate: --runtime-output goes with --fit")
+        return path ? cs_error_add(error, CS_USAGE, "validate: --runtime-output requires --fit")
                     : CS_OK;
     for (size_t i = 0; without[i]; i++)
         if (cs_arguments_flag(arguments, without[i]))
@@ -59,20 +59,21 @@ static void print_fit(const cs_kernel_fit *fit, FILE *out)
     cs_text_puts(out, fit->device);
     fputs(" with ", out);
     cs_text_puts(out, fit->runtime);
-    fprintf(out,
-            "\nmean error: %s before, %s with the factor, %s left out\n"
-            "  left out: with the factor fitted to the other runs; expect this of another run\n\n",
-            percent(fit->mean_before, false, before), percent(fit->mean_after, false, after),
-            percent(fit->mean_left_out, false, left_out));
+    fprintf(
+        out,
+        "\nmean error: %s before, %s with the factor, %s left out\n"
+        "  left out: with the factor fitted to the other runs; expect this error for a new run\n\n",
+        percent(fit->mean_before, false, before), percent(fit->mean_after, false, after),
+        percent(fit->mean_left_out, false, left_out));
     fprintf(out, "  %-38s %10s %10s %10s %10s %7s\n", "errors of the step time", "measured",
             "before", "after", "left out", "share");
     for (uint32_t i = 0; i < fit->n; i++)
         print_run(&fit->runs[i], out);
     fprintf(
         out,
-        "\nshare: by how much a step changes with its kernels; 1: it consists of them\n"
+        "\nshare: relative change of a step / relative change of its kernels; 1: only kernels\n"
         "least squares of logarithms; a spring holds the factor to 1 as strongly as %d runs, so "
-        "few\nruns move it little\n",
+        "few\nruns change it little\n",
         CS_FIT_SPRING);
 }
 
@@ -105,7 +106,7 @@ static cs_status print_fit_json(const cs_kernel_fit *fit, FILE *out, cs_error *e
     return cs_error_no_memory(error);
 }
 
-/* Writes the file that was asked for, and says how to use it. */
+/* Writes the requested file and prints how to use it. */
 static cs_status write_fit(const cs_context *context, const cs_arguments *arguments,
                            const cs_kernel_fit *fit, cs_error *error)
 {
@@ -134,7 +135,7 @@ cs_status cs_validate_fit(const cs_context *context, const cs_arguments *argumen
 {
     cs_kernel_fit fit = {0};
     if (cs_team_helps(context->team))
-        return CS_OK; /* a few runs: the first process predicts them alone */
+        return CS_OK; /* there are few runs, so the first process predicts them alone */
     CS_TRY(cs_kernel_fit_make(points, n, change, jobs, context->progress, &fit, error));
     cs_status status = CS_OK;
     if (cs_arguments_flag(arguments, "json"))

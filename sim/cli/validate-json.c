@@ -125,7 +125,7 @@ static bool fill_point(cJSON *object, const cs_prediction *from, cs_error *error
            add_texts(object, "assumed", from->made.assumed, from->made.n_assumed);
 }
 
-/* A new object at the end of a list; NULL when memory runs out. */
+/* Appends a new object to a list; NULL if memory runs out. */
 static cJSON *append(cJSON *list)
 {
     cJSON *object = cJSON_CreateObject();
@@ -227,27 +227,6 @@ static bool fill_peer(cJSON *object, const cs_peer_errors *peer)
            add_number(object, "closer", peer->n_closer);
 }
 
-static bool fill_coverage(cJSON *root, const cs_judgement *judgement)
-{
-    cJSON *object = cJSON_AddObjectToObject(root, "coverage");
-    const cs_coverage *coverage = &judgement->coverage;
-    cJSON *known = cJSON_AddObjectToObject(object, "known_sources");
-    return object && known && add_number(object, "runs", coverage->n_runs) &&
-           add_number(object, "sources", coverage->n_sources) &&
-           add_number(object, "by_run", coverage->by_run) &&
-           add_number(object, "by_source", coverage->by_source) &&
-           add_number(object, "width", coverage->width) &&
-           add_number(known, "by_run", judgement->left_out.by_run) &&
-           add_number(known, "by_source", judgement->left_out.by_source);
-}
-
-static bool fill_unfitted(cJSON *root, const cs_judgement *judgement)
-{
-    cJSON *object = cJSON_AddObjectToObject(root, "left_out");
-    return object && add_number(object, "fitted", judgement->n_uses[CS_SOURCE_FITTED]) &&
-           add_summary(object, "step_time", &judgement->unfitted);
-}
-
 static bool fill_errors(cJSON *root, const cs_judgement *judgement)
 {
     cJSON *rows = cJSON_AddArrayToObject(root, "errors");
@@ -261,7 +240,11 @@ static bool fill_errors(cJSON *root, const cs_judgement *judgement)
         cJSON *object = append(rows);
         done = object && fill_row(object, &judgement->table.rows[i]);
     }
-    return done && fill_unfitted(root, judgement);
+    if (!done)
+        return false;
+    cJSON *object = cJSON_AddObjectToObject(root, "left_out");
+    return object && add_number(object, "fitted", judgement->n_uses[CS_SOURCE_FITTED]) &&
+           add_summary(object, "step_time", &judgement->unfitted);
 }
 
 static bool fill_judgement(cJSON *root, const cs_judgement *judgement)
@@ -287,7 +270,18 @@ static bool fill_judgement(cJSON *root, const cs_judgement *judgement)
         cJSON *object = append(peers);
         done = object && fill_peer(object, &judgement->peers.rows[i]);
     }
-    return done && fill_coverage(root, judgement);
+    if (!done)
+        return false;
+    cJSON *object = cJSON_AddObjectToObject(root, "coverage");
+    const cs_coverage *coverage = &judgement->coverage;
+    cJSON *known = cJSON_AddObjectToObject(object, "known_sources");
+    return object && known && add_number(object, "runs", coverage->n_runs) &&
+           add_number(object, "sources", coverage->n_sources) &&
+           add_number(object, "by_run", coverage->by_run) &&
+           add_number(object, "by_source", coverage->by_source) &&
+           add_number(object, "width", coverage->width) &&
+           add_number(known, "by_run", judgement->left_out.by_run) &&
+           add_number(known, "by_source", judgement->left_out.by_source);
 }
 
 static bool fill(cJSON *root, const cs_validation_shown *shown, cs_error *error)

@@ -24,7 +24,7 @@ static const struct measure {
 
 /* ---- the table ---- */
 
-/* "6.31 %" or "+6.31 %", of large ones "+6.31e+09 %"; "-" of what is not known. */
+/* Writes "6.31 %" or "+6.31 %", "+6.31e+09 %" if it is large, or "-" if it is unknown. */
 static const char *percent(double share, bool sign, char text[32])
 {
     static const char *const forms[2][2] = {{"%.2f %%", "%+.2f %%"}, {"%.3g %%", "%+.3g %%"}};
@@ -66,7 +66,7 @@ static void print_grouping(const cs_error_table *table, cs_grouping grouping, cs
     }
 }
 
-/* The answer: how far step times are off, and whether that is left out of all fits. */
+/* Prints the main result: errors of step times, and which of them are left-out errors. */
 static void print_answer(const cs_judgement *judgement, FILE *out)
 {
     const cs_error_summary *all = &judgement->table.rows[0].measures[CS_MEASURE_TIME];
@@ -130,12 +130,12 @@ static void print_ranking(const cs_layout_groups *groups, FILE *out)
     print_rank("predicted", all, CS_CHOOSER_PREDICTION, out);
     fputc('\n', out);
     print_rank("rule of thumb", all, CS_CHOOSER_RULE, out);
-    fputs("\n  tau: Kendall's; loss: measured time of the layout chosen over the best, less 1;\n"
+    fputs("\n  tau: Kendall's; loss: measured time of the layout chosen / best - 1;\n"
           "  the rule: no recomputation, least tensor x pipeline, then largest micro-batch\n",
           out);
 }
 
-/* "tp 2 pp 4 dp 8 zero 1 micro 2 full": what tells layouts apart. */
+/* Prints the keys that distinguish layouts: "tp 2 pp 4 dp 8 zero 1 micro 2 full". */
 static void print_layout(const cs_prediction *of, FILE *out)
 {
     const cs_description *run = &of->point->run;
@@ -163,30 +163,10 @@ static void print_choice(const char *name, const cs_prediction *of, double loss,
     fputc('\n', out);
 }
 
-static void print_group(const cs_layout_group *group, FILE *out)
-{
-    const cs_point *point = group->best->point;
-    fputs("  ", out);
-    cs_text_puts(out, point->dataset);
-    fputs(": ", out);
-    cs_text_puts(out, point->run.model->name ? point->run.model->name : "model");
-    fprintf(out, ", %u x ", point->run.hardware->gpus);
-    cs_text_puts(out, point->run.hardware->gpu);
-    fprintf(out, ", batch %u, ", point->run.batch->global);
-    cs_text_puts(out, point->run.precision);
-    fprintf(out, "; %u runs, tau %.2f (rule %.2f)\n", group->n, group->tau[CS_CHOOSER_PREDICTION],
-            group->tau[CS_CHOOSER_RULE]);
-    print_choice("best", group->best, 0, out);
-    print_choice("predicted best", group->choice[CS_CHOOSER_PREDICTION],
-                 group->loss[CS_CHOOSER_PREDICTION], out);
-    print_choice("rule of thumb", group->choice[CS_CHOOSER_RULE], group->loss[CS_CHOOSER_RULE],
-                 out);
-}
-
 static void print_groups(const cs_layout_groups *groups, FILE *out)
 {
     if (groups->n == 0) {
-        fprintf(out, "\nno %d runs of a dataset differ in their layout alone\n", CS_GROUP_LEAST);
+        fprintf(out, "\nno %d runs of a dataset differ only in their layout\n", CS_GROUP_LEAST);
         return;
     }
     fputs("\nranking by dataset             predicted                         rule of thumb\n",
@@ -202,8 +182,25 @@ static void print_groups(const cs_layout_groups *groups, FILE *out)
     }
     fputs("\ngroups: measured time of the best layout, of the predicted best and of the rule's\n",
           out);
-    for (uint32_t i = 0; i < groups->n; i++)
-        print_group(&groups->groups[i], out);
+    for (uint32_t i = 0; i < groups->n; i++) {
+        const cs_layout_group *group = &groups->groups[i];
+        const cs_point *point = group->best->point;
+        fputs("  ", out);
+        cs_text_puts(out, point->dataset);
+        fputs(": ", out);
+        cs_text_puts(out, point->run.model->name ? point->run.model->name : "model");
+        fprintf(out, ", %u x ", point->run.hardware->gpus);
+        cs_text_puts(out, point->run.hardware->gpu);
+        fprintf(out, ", batch %u, ", point->run.batch->global);
+        cs_text_puts(out, point->run.precision);
+        fprintf(out, "; %u runs, tau %.2f (rule %.2f)\n", group->n,
+                group->tau[CS_CHOOSER_PREDICTION], group->tau[CS_CHOOSER_RULE]);
+        print_choice("best", group->best, 0, out);
+        print_choice("predicted best", group->choice[CS_CHOOSER_PREDICTION],
+                     group->loss[CS_CHOOSER_PREDICTION], out);
+        print_choice("rule of thumb", group->choice[CS_CHOOSER_RULE], group->loss[CS_CHOOSER_RULE],
+                     out);
+    }
 }
 
 /* ---- trends ---- */
@@ -224,7 +221,7 @@ static void print_trends(const cs_error_trends *trends, FILE *out)
                 percent(of->standard_error, false, error), of->n_runs, of->n_groups);
     }
     if (trends->n == 0)
-        fprintf(out, "  none: fewer than %u runs differ in one size alone\n", CS_TREND_LEAST);
+        fprintf(out, "  none: fewer than %u runs differ in only one size\n", CS_TREND_LEAST);
 }
 
 static void print_counts(const char *title, const cs_note_counts *counts, FILE *out)
@@ -238,8 +235,8 @@ static void print_counts(const char *title, const cs_note_counts *counts, FILE *
     }
 }
 
-/* Memory depends on recomputation, which some points do not state: predictions that depend on it
- * are neither right nor wrong. */
+/* Prints verdicts. Memory depends on recomputation, which some points do not state: predictions
+ * that depend on it are neither right nor wrong. */
 static void print_verdicts(const cs_verdicts *of, FILE *out)
 {
     char recall[32], precision[32], alarms[32];
@@ -325,37 +322,16 @@ static void print_parts_of(const cs_error_parts *row, FILE *out)
 
 static void print_parts(const cs_error_parts_table *parts, FILE *out)
 {
-    fputs("\nwhere predicted steps go, and what they lack by least squares "
+    fputs("\nparts of predicted steps, and their deviations by least squares "
           "(docs/reference/points.md)\n"
-          "means, in % of the measured step; what parts lack and the rest add up to what is "
-          "missing\n",
+          "means, in % of the measured step; the deviations and the rest add up to the missing "
+          "time\n",
           out);
     for (uint32_t r = 0; r < parts->n; r++)
         print_parts_of(&parts->rows[r], out);
 }
 
 /* ---- points ---- */
-
-static void print_values(const cs_prediction *prediction, cs_measure measure, FILE *out)
-{
-    char predicted[CS_UNITS_TEXT_BYTES], measured[CS_UNITS_TEXT_BYTES], error[32];
-    const double share = cs_prediction_error(prediction, measure);
-    if (isfinite(share))
-        fprintf(out, "  %s %s, measured %s, %s", cs_measure_keys[measure],
-                cs_units_format(prediction->values[measure], measures[measure].quantity, DIGITS,
-                                predicted, sizeof(predicted)),
-                cs_units_format(prediction->measured[measure], measures[measure].quantity, DIGITS,
-                                measured, sizeof(measured)),
-                percent(share, true, error));
-}
-
-static void print_missing(const cs_prediction *prediction, FILE *out)
-{
-    fprintf(out, "  missing: %s", prediction->made.missing[0]);
-    for (uint32_t i = 1; i < prediction->made.n_missing; i++)
-        fprintf(out, "%s%s", i == 1 ? " (then " : ", ", prediction->made.missing[i]);
-    fputs(prediction->made.n_missing > 1 ? ")" : "", out);
-}
 
 static void print_message(const char *before, const char *message, FILE *out)
 {
@@ -366,23 +342,29 @@ static void print_message(const char *before, const char *message, FILE *out)
 static void print_point(const cs_prediction *prediction, FILE *out)
 {
     cs_text_puts(out, prediction->point->id);
-    if (prediction->state == CS_PREDICTION_MISSING)
-        print_missing(prediction, out);
-    else if (prediction->state == CS_PREDICTION_FAILED)
+    if (prediction->state == CS_PREDICTION_MISSING) {
+        fprintf(out, "  missing: %s", prediction->made.missing[0]);
+        for (uint32_t i = 1; i < prediction->made.n_missing; i++)
+            fprintf(out, "%s%s", i == 1 ? " (then " : ", ", prediction->made.missing[i]);
+        fputs(prediction->made.n_missing > 1 ? ")" : "", out);
+    } else if (prediction->state == CS_PREDICTION_FAILED)
         print_message("  failed: ", prediction->message, out);
-    for (uint32_t m = 0; m < CS_N_MEASURES; m++)
-        print_values(prediction, (cs_measure)m, out);
+    for (uint32_t m = 0; m < CS_N_MEASURES; m++) {
+        const cs_measure measure = (cs_measure)m;
+        char predicted[CS_UNITS_TEXT_BYTES], measured[CS_UNITS_TEXT_BYTES], error[32];
+        const double share = cs_prediction_error(prediction, measure);
+        if (isfinite(share))
+            fprintf(out, "  %s %s, measured %s, %s", cs_measure_keys[measure],
+                    cs_units_format(prediction->values[measure], measures[measure].quantity, DIGITS,
+                                    predicted, sizeof(predicted)),
+                    cs_units_format(prediction->measured[measure], measures[measure].quantity,
+                                    DIGITS, measured, sizeof(measured)),
+                    percent(share, true, error));
+    }
     if (prediction->state == CS_PREDICTION_MADE && prediction->out_of_memory)
         fprintf(
             out, "  out of memory%s%s", prediction->depends ? " (not if all is recomputed)" : "",
             prediction->knows_verdict && !prediction->was_out_of_memory ? ", measured: not" : "");
-    fputc('\n', out);
-}
-
-static void print_failure(const cs_prediction *prediction, FILE *out)
-{
-    print_message("  ", prediction->point->id, out);
-    print_message(": ", prediction->message, out);
     fputc('\n', out);
 }
 
@@ -392,13 +374,17 @@ static void print_failures(const cs_predictions *predictions, FILE *out)
         return;
     fputs("\nruns whose scenario is refused or fails\n", out);
     for (uint32_t i = 0; i < predictions->n; i++)
-        if (predictions->items[i].state == CS_PREDICTION_FAILED)
-            print_failure(&predictions->items[i], out);
+        if (predictions->items[i].state == CS_PREDICTION_FAILED) {
+            const cs_prediction *prediction = &predictions->items[i];
+            print_message("  ", prediction->point->id, out);
+            print_message(": ", prediction->message, out);
+            fputc('\n', out);
+        }
 }
 
 /* ---- like a scenario ---- */
 
-/* "device (h100), precision (bf16)": traits that the points share, or do not. */
+/* Prints traits that the points share or do not share: "device (h100), precision (bf16)". */
 static void print_traits(const char *before, const cs_likeness *likeness, const bool *has,
                          bool shared, FILE *out)
 {
@@ -414,16 +400,7 @@ static void print_traits(const char *before, const cs_likeness *likeness, const 
     fputs(separator == before ? "" : "\n", out);
 }
 
-static void print_summary(const cs_validation_shown *shown, cs_measure measure, FILE *out)
-{
-    const cs_error_summary *errors = &shown->judgement->table.rows[0].measures[measure];
-    char mean[32], bias[32];
-    if (errors->n > 0)
-        fprintf(out, "%s: %u compared, mean error %s, bias %s\n", measures[measure].title,
-                errors->n, percent(errors->mean, false, mean), percent(errors->bias, true, bias));
-}
-
-/* Prints the interval of an unseen run like the scenario, and how many sources it uses. */
+/* Prints the interval of an unseen run like the scenario, and the number of its sources. */
 static void print_interval(const cs_validation_shown *shown, FILE *out)
 {
     const cs_interval *interval = &shown->interval;
@@ -457,28 +434,6 @@ static void print_interval(const cs_validation_shown *shown, FILE *out)
     fputc('\n', out);
 }
 
-static void print_like(const cs_validation_shown *shown, bool decompose, FILE *out)
-{
-    const uint32_t n = shown->predictions->n;
-    print_interval(shown, out);
-    fputc('\n', out);
-    fprintf(out, n == 1 ? "%u measured run is like " : "%u measured runs are like ", n);
-    cs_text_puts(out, shown->like);
-    fputc('\n', out);
-    print_traits("  they share its ", shown->likeness, shown->likeness->shared, true, out);
-    print_traits("  too few share its ", shown->likeness, shown->likeness->shared, false, out);
-    for (uint32_t m = 0; m < CS_N_MEASURES; m++)
-        print_summary(shown, (cs_measure)m, out);
-    if (shown->judgement->n_uses[CS_SOURCE_FITTED] > 0)
-        fprintf(out, "%u of them are not left out: parameters were fitted to their sources\n",
-                shown->judgement->n_uses[CS_SOURCE_FITTED]);
-    if (decompose)
-        print_parts(&shown->judgement->parts, out);
-    fputc('\n', out);
-    for (uint32_t i = 0; i < n; i++)
-        print_point(&shown->predictions->items[i], out);
-}
-
 /* ---- all ---- */
 
 static void print_tables(const cs_judgement *judgement, FILE *out)
@@ -504,7 +459,31 @@ void cs_validate_print(const cs_validation_shown *shown, const cs_validation_opt
     const cs_predictions *predictions = shown->predictions;
     const cs_judgement *judgement = shown->judgement;
     if (shown->like) {
-        print_like(shown, options->decompose, out);
+        const uint32_t n = shown->predictions->n;
+        print_interval(shown, out);
+        fputc('\n', out);
+        fprintf(out, n == 1 ? "%u measured run is like " : "%u measured runs are like ", n);
+        cs_text_puts(out, shown->like);
+        fputc('\n', out);
+        print_traits("  they share its ", shown->likeness, shown->likeness->shared, true, out);
+        print_traits("  too few share its ", shown->likeness, shown->likeness->shared, false, out);
+        for (uint32_t m = 0; m < CS_N_MEASURES; m++) {
+            const cs_measure measure = (cs_measure)m;
+            const cs_error_summary *errors = &shown->judgement->table.rows[0].measures[measure];
+            char mean[32], bias[32];
+            if (errors->n > 0)
+                fprintf(out, "%s: %u compared, mean error %s, bias %s\n", measures[measure].title,
+                        errors->n, percent(errors->mean, false, mean),
+                        percent(errors->bias, true, bias));
+        }
+        if (shown->judgement->n_uses[CS_SOURCE_FITTED] > 0)
+            fprintf(out, "%u of them are not left out: parameters were fitted to their sources\n",
+                    shown->judgement->n_uses[CS_SOURCE_FITTED]);
+        if (options->decompose)
+            print_parts(&shown->judgement->parts, out);
+        fputc('\n', out);
+        for (uint32_t i = 0; i < n; i++)
+            print_point(&shown->predictions->items[i], out);
         return;
     }
     const uint32_t *n = predictions->n_states;

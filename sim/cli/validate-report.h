@@ -1,4 +1,4 @@
-/* Predictions held against measured points: for people, and as JSON. */
+/* Prints predictions compared with measured points, as text or as JSON. */
 #ifndef CS_CLI_VALIDATE_REPORT_H
 #define CS_CLI_VALIDATE_REPORT_H
 
@@ -6,11 +6,11 @@
 
 #include <stdio.h>
 
-/* What there is to show. */
+/* Data to print. */
 typedef struct cs_validation_shown {
     const cs_predictions *predictions;
     const cs_judgement *judgement;
-    const char *like; /* a scenario that they are like, by its file; or NULL */
+    const char *like; /* file of the scenario for --like; or NULL */
     const cs_likeness *likeness;
     double step_time; /* predicted for `like`, s */
     cs_interval interval;
@@ -20,18 +20,18 @@ typedef struct cs_validation_shown {
 typedef struct cs_validation_options {
     bool points;    /* a line per run */
     bool tables;    /* errors by dataset, GPU and feature; assumptions */
-    bool groups;    /* how layouts are ranked, by dataset and group */
-    bool trends;    /* how errors change with sizes */
-    bool decompose; /* parts of predicted steps, and what they lack */
+    bool groups;    /* ranking of layouts, by dataset and group */
+    bool trends;    /* change of errors with sizes */
+    bool decompose; /* parts of predicted steps, and their deviations */
 } cs_validation_options;
 
-/* Prints how far predictions are off, by kind of run; how layouts are ranked; verdicts on memory;
- * intervals; and errors of other tools. For runs that are like a scenario: the interval of its step
- * time, and a line per run. */
+/* Prints errors of predictions by kind of run, ranking of layouts, verdicts on memory, intervals,
+ * and errors of other tools. With --like: the interval of the scenario's step time, and a line per
+ * run. */
 void cs_validate_print(const cs_validation_shown *shown, const cs_validation_options *options,
                        FILE *out);
 
-/* The same, with everything. CS_NO_MEMORY. */
+/* Prints everything as JSON. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_validate_print_json(const cs_validation_shown *shown, FILE *out,
                                                cs_error *error);
 

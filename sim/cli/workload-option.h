@@ -1,4 +1,4 @@
-/* What commands share that take a network: its name and parameters. */
+/* Shared by commands that take a network: its name and parameters. */
 #ifndef CS_CLI_WORKLOAD_OPTION_H
 #define CS_CLI_WORKLOAD_OPTION_H
 
@@ -16,14 +16,14 @@
             false, NULL                                                                            \
     }
 
-extern const char *const cs_optimizer_names[]; /* by their states per weight; ended by NULL */
+extern const char *const cs_optimizer_names[]; /* indexed by states per weight; NULL-terminated */
 
-/* The position of an option's value among its choices, 0 when it is not given; CS_USAGE. */
+/* Index of an option's value among its choices; 0 if it is not given; CS_USAGE. */
 CS_MUST_CHECK cs_status cs_arguments_choice(const cs_arguments *arguments, const char *option,
                                             const char *const *choices, uint32_t *out,
                                             cs_error *error);
 
-/* Adds what --image and --param say to an object. */
+/* Adds the parameters of --image and --param to an object. */
 CS_MUST_CHECK cs_status cs_arguments_parameters(const cs_arguments *arguments, cJSON *object,
                                                 cs_error *error);
 

@@ -21,23 +21,7 @@ struct clustersim_error {
     clustersim_message messages[];
 };
 
-static clustersim_status status_of(cs_status status)
-{
-    static const clustersim_status statuses[] = {
-        [CS_OK] = CLUSTERSIM_OK,
-        [CS_FAILED] = CLUSTERSIM_FAILED,
-        [CS_NO_MEMORY] = CLUSTERSIM_NO_MEMORY,
-        [CS_IO] = CLUSTERSIM_IO,
-        [CS_OVERFLOW] = CLUSTERSIM_OVERFLOW,
-        [CS_USAGE] = CLUSTERSIM_INVALID, /* a change that cannot be made */
-        [CS_INVALID] = CLUSTERSIM_INVALID,
-        [CS_LIMIT] = CLUSTERSIM_LIMIT,
-        [CS_INTERRUPTED] = CLUSTERSIM_INTERRUPTED,
-    };
-    return statuses[status];
-}
-
-/* Copies a part of a message to *at and moves that on; NULL for an empty part. */
+/* Copies a part of a message to *at and advances it; NULL for an empty part. */
 static const char *copy_part(char **at, const char *part, int bytes)
 {
     char *copy = *at;
@@ -49,14 +33,14 @@ static const char *copy_part(char **at, const char *part, int bytes)
     return copy;
 }
 
-/* Record and texts are one piece of memory. NULL: no messages, or no memory. */
+/* Copies the messages into one block. NULL: no messages, or no memory. */
 static clustersim_error *copy_messages(const cs_error *from)
 {
     clustersim_error *made;
     cs_error_message message;
     if (from->stored == 0)
         return NULL;
-    /* each part has its NUL in place of a separator of the text, the last one of the text's own */
+    /* the NULs of the parts replace the text's separators and final NUL */
     const size_t bytes = strlen(from->text) + 1 + 2 * (size_t)from->stored;
     made = malloc(sizeof(*made) + from->stored * sizeof(*made->messages) + bytes);
     if (!made)
@@ -77,7 +61,18 @@ clustersim_status cs_library_done(cs_status status, const cs_error *said, cs_num
     cs_number_locale_leave(caller);
     if (error)
         *error = status == CS_OK ? NULL : copy_messages(said);
-    return status_of(status);
+    static const clustersim_status statuses[] = {
+        [CS_OK] = CLUSTERSIM_OK,
+        [CS_FAILED] = CLUSTERSIM_FAILED,
+        [CS_NO_MEMORY] = CLUSTERSIM_NO_MEMORY,
+        [CS_IO] = CLUSTERSIM_IO,
+        [CS_OVERFLOW] = CLUSTERSIM_OVERFLOW,
+        [CS_USAGE] = CLUSTERSIM_INVALID, /* an impossible change */
+        [CS_INVALID] = CLUSTERSIM_INVALID,
+        [CS_LIMIT] = CLUSTERSIM_LIMIT,
+        [CS_INTERRUPTED] = CLUSTERSIM_INTERRUPTED,
+    };
+    return statuses[status];
 }
 
 size_t clustersim_error_count(const clustersim_error *error)
@@ -301,7 +296,7 @@ static const void *values_of(const clustersim_result *result, const char *table,
     return cs_library_column(result, table, name)->values;
 }
 
-/* A coded column as 32-bit numbers; NULL when memory runs out. */
+/* Returns a coded column as 32-bit numbers; NULL if memory runs out. */
 static const uint32_t *codes_of(clustersim_result *result, const char *table, const char *name)
 {
     const clustersim_column *column = cs_library_column(result, table, name);
@@ -312,8 +307,16 @@ static const uint32_t *codes_of(clustersim_result *result, const char *table, co
     return codes;
 }
 
-static cs_status take_tables(clustersim_result *result, cs_error *error)
+static cs_status take_contents(const cs_outcome *outcome, const cs_progress *progress,
+                               clustersim_result *result, cs_error *error)
 {
+    cs_h5_file *file = NULL;
+    CS_TRY(cs_contents_open(&result->contents, progress, &file, error));
+    const cs_status status =
+        cs_simulation_store(file, outcome->scenario, outcome->simulation, NULL, error);
+    cs_h5_destroy(file);
+    CS_TRY(status);
+    CS_TRY(cs_library_take_columns(result, error));
     static const char tasks[] = "tasks", memory[] = "memory";
     result->tasks = (clustersim_tasks){.n = cs_library_column(result, tasks, "start")->n,
                                        .start = values_of(result, tasks, "start"),
@@ -332,36 +335,13 @@ static cs_status take_tables(clustersim_result *result, cs_error *error)
     return result->tasks.kind && result->memory.category ? CS_OK : cs_error_no_memory(error);
 }
 
-static cs_status take_contents(const cs_outcome *outcome, const cs_progress *progress,
-                               clustersim_result *result, cs_error *error)
-{
-    cs_h5_file *file = NULL;
-    CS_TRY(cs_contents_open(&result->contents, progress, &file, error));
-    const cs_status status =
-        cs_simulation_store(file, outcome->scenario, outcome->simulation, NULL, error);
-    cs_h5_destroy(file);
-    CS_TRY(status);
-    CS_TRY(cs_library_take_columns(result, error));
-    return take_tables(result, error);
-}
-
 cs_status cs_library_close_text(FILE *out, cs_status status, cs_error *error)
 {
     const bool failed = ferror(out);
     return (fclose(out) != 0 || failed) && status == CS_OK ? cs_error_no_memory(error) : status;
 }
 
-static cs_status take_text(const cs_outcome *outcome, clustersim_result *result, cs_error *error)
-{
-    size_t length;
-    FILE *out = cs_text_stream(&result->text, &length);
-    if (!out)
-        return cs_error_no_memory(error);
-    cs_report_print(outcome->scenario, outcome->simulation, out);
-    return cs_library_close_text(out, CS_OK, error);
-}
-
-/* `progress` NULL: figures only. */
+/* `progress` NULL: only metrics. */
 static cs_status take_outcome(const cs_outcome *outcome, const cs_progress *progress,
                               clustersim_result *result, cs_error *error)
 {
@@ -371,7 +351,12 @@ static cs_status take_outcome(const cs_outcome *outcome, const cs_progress *prog
     if (!progress)
         return CS_OK;
     CS_TRY(take_contents(outcome, progress, result, error));
-    return take_text(outcome, result, error);
+    size_t length;
+    FILE *out = cs_text_stream(&result->text, &length);
+    if (!out)
+        return cs_error_no_memory(error);
+    cs_report_print(outcome->scenario, outcome->simulation, out);
+    return cs_library_close_text(out, CS_OK, error);
 }
 
 static cs_status run(const cs_scenario *scenario, clustersim_options *options,

@@ -19,7 +19,7 @@ static int fail(const char *what, clustersim_error *error)
     return 1;
 }
 
-/* Time in which device 0 computes forwards, in seconds, from the columns of the trace. */
+/* Seconds that device 0 computes forwards, from the columns of the trace. */
 static double forward_time(const clustersim_result *result)
 {
     const clustersim_tasks tasks = clustersim_result_tasks(result);

@@ -1,4 +1,4 @@
-/* What the public types of clustersim.h are made of. Internal to sim/library. */
+/* Definitions of the public types of clustersim.h. Internal to sim/library. */
 #ifndef CS_LIBRARY_HANDLES_H
 #define CS_LIBRARY_HANDLES_H
 
@@ -12,27 +12,26 @@
 #include <stdio.h>
 
 struct clustersim_result {
-    cs_arena arena;       /* owns all arrays but those of the contents */
-    cs_contents contents; /* what its file has */
+    cs_arena arena;       /* owns all arrays except the contents' */
+    cs_contents contents; /* contents of the results file */
     uint64_t hash;
     clustersim_figure *figures;
     size_t n_figures;
     uint32_t n_devices, n_device_figures;
     const char **device_keys;
-    double *device_values; /* per device one for each key */
+    double *device_values; /* at [device * n_device_figures + key] */
     clustersim_tasks tasks;
     clustersim_memory memory;
     clustersim_column *columns;
     clustersim_attribute *attributes;
     size_t n_columns, n_attributes;
-    char *text, *json; /* the result's, to free; or NULL */
+    char *text, *json; /* owned by the result; or NULL */
 };
 
 /* ---- failures ---- */
 
-/* Ends a call, which began by entering the C locale: messages and texts have decimal points
- * whatever locale the program has chosen. Stores a record of what was said, unless `error` is
- * NULL. */
+/* Ends a call, which began by entering the C locale so that messages and texts have decimal points.
+ * Stores a record of the messages `said`, unless `error` is NULL. */
 clustersim_status cs_library_done(cs_status status, const cs_error *said, cs_number_locale caller,
                                   clustersim_error **error);
 
@@ -41,15 +40,15 @@ CS_MUST_CHECK cs_status cs_library_given(const void *argument, const char *name,
 
 /* ---- options ---- */
 
-/* The options as this version has them, whatever version the caller was compiled with. */
+/* Converts the options of any version of the caller to this version. */
 clustersim_options cs_library_options(const clustersim_options *given);
 
-/* Calls `progress`, looks at `stop`; lives as long as the options. */
+/* Returns a progress that calls `progress` and polls `stop`; it lives as long as the options. */
 cs_progress cs_library_progress(clustersim_options *options);
 
 /* ---- scenarios ---- */
 
-/* Checks the caller's source and writes it to *source, with a default name if it has none. */
+/* Checks the caller's source and copies it to *source, with a default name if it has none. */
 CS_MUST_CHECK cs_status cs_library_source(const clustersim_source *given, clustersim_source *source,
                                           cs_error *error);
 
@@ -63,17 +62,17 @@ CS_MUST_CHECK cs_status cs_library_document(const clustersim_source *source, cJS
 
 /* ---- results ---- */
 
-/* NULL when memory runs out. */
+/* Returns NULL if memory runs out. */
 clustersim_result *cs_library_result_new(void);
 
-/* Makes columns and attributes of its contents. CS_NO_MEMORY. */
+/* Creates columns and attributes from the result's contents. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_library_take_columns(clustersim_result *result, cs_error *error);
 
-/* Ends a text that was printed into memory (cs_text_stream) with `status`. CS_NO_MEMORY where it is
- * not whole. */
+/* Closes a text printed into memory (cs_text_stream) and returns `status`, or CS_NO_MEMORY if the
+ * text is incomplete. */
 CS_MUST_CHECK cs_status cs_library_close_text(FILE *out, cs_status status, cs_error *error);
 
-/* NULL: there is none. */
+/* Returns a column; NULL: none. */
 const clustersim_column *cs_library_column(const clustersim_result *result, const char *table,
                                            const char *name);
 

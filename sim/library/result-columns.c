@@ -1,4 +1,4 @@
-/* Columns and attributes of results, and their files. */
+/* Columns, attributes and files of results. */
 #include "sim/library/handles.h"
 
 #include <string.h>
@@ -27,19 +27,14 @@ static void take_attribute(const cs_contents_attribute *from, clustersim_attribu
     }
 }
 
-/* Names of the dimensions, ended by NULL. */
-static const char *const *dimensions_of(cs_arena *arena, const cs_h5_table *table)
-{
-    const uint32_t n = table->shape ? table->shape->n : 1;
-    const char **names = cs_arena_alloc(arena, (size_t)n + 1, sizeof(*names));
-    for (uint32_t i = 0; names && i < n; i++)
-        names[i] = table->shape ? table->shape->scales[i] : table->index;
-    return names;
-}
-
 static bool take_table(clustersim_result *result, const cs_contents_table *from)
 {
-    const char *const *dimensions = dimensions_of(&result->arena, &from->table);
+    /* names of the dimensions, NULL-terminated */
+    const uint32_t n = from->table.shape ? from->table.shape->n : 1;
+    const char **names = cs_arena_alloc(&result->arena, (size_t)n + 1, sizeof(*names));
+    for (uint32_t i = 0; names && i < n; i++)
+        names[i] = from->table.shape ? from->table.shape->scales[i] : from->table.index;
+    const char *const *dimensions = names;
     for (uint32_t c = 0; dimensions && c < from->n_columns; c++) {
         const cs_h5_column *column = &from->table.columns[c];
         result->columns[result->n_columns++] = (clustersim_column){.table = from->table.group,

@@ -29,11 +29,11 @@ typedef struct sweep {
     const cs_progress *progress;
     cs_swept swept;
     cs_sweep_results results;
-    cs_journal journal; /* without a name */
+    cs_journal journal; /* unnamed */
     char *command;
 } sweep;
 
-/* "/json/pointer=VALUES" */
+/* Returns "/json/pointer=VALUES". */
 static char *assignment(const clustersim_change *change)
 {
     const size_t bytes = strlen(change->pointer) + strlen(change->value) + 2;
@@ -59,7 +59,7 @@ static cs_status vary_keys(const clustersim_vary *vary, cs_space *space, cs_erro
                : status;
 }
 
-/* The same as the command's, so that the file is. */
+/* Writes the same command line as the command, so that the files are identical. */
 static cs_status write_command(sweep *s, cs_error *error)
 {
     const size_t n_sets = s->source->n_changes, n_varied = s->vary->n;
@@ -130,7 +130,7 @@ static cs_status run_sweep(sweep *s, clustersim_result *result, cs_error *error)
     CS_TRY(cs_sweep_open(&s->swept.sweep, NULL, 0, false, &s->journal, &s->results, error));
     CS_TRY(cs_sweep_run(&s->swept.sweep, s->progress, &s->journal, &s->results, error));
     CS_TRY(cs_swept_failures(&s->swept, &s->results, &failures, error));
-    free(failures); /* the column `error` has all of them */
+    free(failures); /* the column `error` lists all of them */
     const cs_sweep_info info = {s->swept.name, s->swept.resolved, s->command, clustersim_version()};
     CS_TRY(cs_contents_open(&result->contents, NULL, &file, error));
     const cs_status status = cs_sweep_write(file, &info, &s->swept.sweep.space, &s->results, error);

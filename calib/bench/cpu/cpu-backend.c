@@ -20,9 +20,10 @@ struct cs_bench {
     char device[128], driver[128], libraries[256], clock[64];
 };
 
-/* ---- what it is ---- */
+/* ---- description ---- */
 
-/* The value of the first line of /proc/cpuinfo that starts with `key`; "" when there is none. */
+/* Reads the value of the first line of /proc/cpuinfo that starts with `key`; "" if there is
+ * none. */
 static void read_cpuinfo(const char *key, char *value, size_t size)
 {
     char line[512];
@@ -39,26 +40,9 @@ static void read_cpuinfo(const char *key, char *value, size_t size)
         fclose(file);
 }
 
-static void look(cs_bench *bench)
-{
-    struct utsname system;
-    char megahertz[32];
-    read_cpuinfo("model name", bench->device, sizeof(bench->device));
-    if (bench->device[0] == '\0')
-        snprintf(bench->device, sizeof(bench->device), "CPU of unknown name");
-    if (uname(&system) == 0)
-        snprintf(bench->driver, sizeof(bench->driver), "%.32s %.64s", system.sysname,
-                 system.release);
-    snprintf(bench->libraries, sizeof(bench->libraries), "%.160s, kernels for %.48s, 1 thread",
-             openblas_get_config(), openblas_get_corename());
-    read_cpuinfo("cpu MHz", megahertz, sizeof(megahertz));
-    if (megahertz[0] != '\0')
-        snprintf(bench->clock, sizeof(bench->clock), "%s MHz at the start", megahertz);
-}
-
-/* OpenBLAS takes its work space at the first product and keeps it. When there is no room it asks
- * again for ever: so the room is looked for here, and taken before anything else can. */
-static cs_status take_work_space(cs_error *error)
+/* Lets OpenBLAS allocate its workspace, which it does at the first product and keeps. Checks first
+ * that there is enough memory, because OpenBLAS retries forever otherwise. */
+static cs_status take_workspace(cs_error *error)
 {
     enum { BYTES = 160 << 20, N = 128 }; /* OpenBLAS 0.3 takes up to 128 MiB */
     void *room = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -68,7 +52,7 @@ static cs_status take_work_space(cs_error *error)
     if (room == MAP_FAILED || !matrices) {
         free(matrices);
         return cs_error_add(error, CS_NO_MEMORY,
-                            "there is no memory for the work space of OpenBLAS (%d MiB)",
+                            "not enough memory for the workspace of OpenBLAS (%d MiB)",
                             BYTES >> 20);
     }
     openblas_set_num_threads(1);
@@ -81,11 +65,22 @@ static cs_status take_work_space(cs_error *error)
 static cs_status cpu_open(uint32_t index, cs_bench **bench, cs_error *error)
 {
     (void)index;
-    CS_TRY(take_work_space(error));
+    CS_TRY(take_workspace(error));
     cs_bench *made = calloc(1, sizeof(*made));
     if (!made)
         return cs_error_no_memory(error);
-    look(made);
+    struct utsname system;
+    char megahertz[32];
+    read_cpuinfo("model name", made->device, sizeof(made->device));
+    if (made->device[0] == '\0')
+        snprintf(made->device, sizeof(made->device), "unknown CPU");
+    if (uname(&system) == 0)
+        snprintf(made->driver, sizeof(made->driver), "%.32s %.64s", system.sysname, system.release);
+    snprintf(made->libraries, sizeof(made->libraries), "%.160s, kernels for %.48s, 1 thread",
+             openblas_get_config(), openblas_get_corename());
+    read_cpuinfo("cpu MHz", megahertz, sizeof(megahertz));
+    if (megahertz[0] != '\0')
+        snprintf(made->clock, sizeof(made->clock), "%s MHz at the start", megahertz);
     *bench = made;
     return CS_OK;
 }
@@ -114,7 +109,7 @@ static cs_status cpu_allocate(cs_bench *bench, int64_t bytes, void **data, cs_er
     (void)bench;
     if (posix_memalign(data, ALIGNMENT, (size_t)bytes) == 0)
         return CS_OK;
-    return cs_error_add(error, CS_NO_MEMORY, "the CPU's memory has no room for %lld bytes more",
+    return cs_error_add(error, CS_NO_MEMORY, "the CPU cannot allocate another %lld bytes of memory",
                         (long long)bytes);
 }
 

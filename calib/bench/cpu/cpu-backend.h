@@ -1,4 +1,4 @@
-/* The CPU as a device: one thread, memory of the process. */
+/* The CPU as a device: one thread, which uses the memory of the process. */
 #ifndef CS_CALIB_CPU_BACKEND_H
 #define CS_CALIB_CPU_BACKEND_H
 

@@ -3,12 +3,12 @@
 #include <cblas.h>
 #include <string.h>
 
-/* A convolution with its space in three dimensions; those that it does not have are of size 1. */
+/* A convolution with three dimensions of space; missing ones have size 1. */
 typedef struct geometry {
-    int64_t groups, in_channels, out_channels; /* channels of a group */
+    int64_t groups, in_channels, out_channels; /* channels per group */
     int64_t in[3], out[3], kernel[3], stride[3], pad[3];
     int64_t pixels_in, pixels_out, window;
-    bool pointwise; /* columns are the image as it is */
+    bool pointwise; /* the columns are the image itself */
 } geometry;
 
 static geometry geometry_of(const cs_kernel *kernel)
@@ -38,8 +38,8 @@ static geometry geometry_of(const cs_kernel *kernel)
     return g;
 }
 
-/* The first and the end of the outputs whose window has position k of the kernel within the image,
- * along one direction. */
+/* Finds the range of outputs whose window has position k of the kernel inside the image, along one
+ * direction. */
 static void inside(const geometry *g, int axis, int64_t k, int64_t *first, int64_t *end)
 {
     int64_t shift = k - g->pad[axis], stride = g->stride[axis];
@@ -50,8 +50,8 @@ static void inside(const geometry *g, int axis, int64_t k, int64_t *first, int64
     *first = *first > *end ? *end : *first;
 }
 
-/* One row of the columns: what position k of the kernel sees of a channel. `back` adds the row to
- * the channel instead. */
+/* Copies one row of the columns: what position k of the kernel sees of a channel. `back` adds the
+ * row to the channel instead. */
 static void move_row(const geometry *g, const int64_t k[3], float *channel, float *row, bool back)
 {
     int64_t first[3], end[3];
@@ -76,7 +76,7 @@ static void move_row(const geometry *g, const int64_t k[3], float *channel, floa
     }
 }
 
-/* im2col of one group of one sample, or with `back` its transpose. */
+/* Runs im2col of one group of one sample; `back` runs its transpose. */
 static void move_columns(const geometry *g, float *image, float *columns, bool back)
 {
     for (int64_t c = 0; c < g->in_channels; c++) {
@@ -91,7 +91,7 @@ static void move_columns(const geometry *g, float *image, float *columns, bool b
     }
 }
 
-/* One group of one sample: where it reads, writes and has its weights. */
+/* Input, result and weights of one group of one sample. */
 typedef struct part {
     float *image, *result, *weights;
 } part;
@@ -103,13 +103,6 @@ static part part_of(const geometry *g, uint32_t sample, int64_t group, float *im
     return (part){images + at * g->in_channels * g->pixels_in,
                   results + at * g->out_channels * g->pixels_out,
                   weights + group * g->out_channels * g->in_channels * g->window};
-}
-
-static void add_bias(const geometry *g, const float *biases, float *result)
-{
-    for (int64_t c = 0; c < g->groups * g->out_channels; c++)
-        for (int64_t p = 0; p < g->pixels_out; p++)
-            result[c * g->pixels_out + p] += biases[c];
 }
 
 void cs_cpu_conv_forward(const cs_kernel *kernel, const cs_operands *at)
@@ -125,9 +118,13 @@ void cs_cpu_conv_forward(const cs_kernel *kernel, const cs_operands *at)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, p.weights, k,
                         columns, n, 0, p.result, n);
         }
-        if (kernel->op->biases > 0)
-            add_bias(&g, (float *)at->parameters + kernel->op->weights,
-                     (float *)at->out.data + s * g.groups * g.out_channels * g.pixels_out);
+        if (kernel->op->biases > 0) {
+            const float *biases = (const float *)at->parameters + kernel->op->weights;
+            float *out = (float *)at->out.data + s * g.groups * g.out_channels * g.pixels_out;
+            for (int64_t c = 0; c < g.groups * g.out_channels; c++)
+                for (int64_t p = 0; p < g.pixels_out; p++)
+                    out[c * g.pixels_out + p] += biases[c];
+        }
     }
 }
 
@@ -149,16 +146,6 @@ void cs_cpu_conv_input(const cs_kernel *kernel, const cs_operands *at)
     }
 }
 
-static void add_bias_gradient(const geometry *g, const float *result, float *biases)
-{
-    for (int64_t c = 0; c < g->groups * g->out_channels; c++) {
-        float sum = 0;
-        for (int64_t p = 0; p < g->pixels_out; p++)
-            sum += result[c * g->pixels_out + p];
-        biases[c] += sum;
-    }
-}
-
 void cs_cpu_conv_weight(const cs_kernel *kernel, const cs_operands *at)
 {
     geometry g = geometry_of(kernel);
@@ -172,9 +159,16 @@ void cs_cpu_conv_weight(const cs_kernel *kernel, const cs_operands *at)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, p.result, k, columns,
                         k, 1, p.weights, n);
         }
-        if (kernel->op->biases > 0)
-            add_bias_gradient(
-                &g, (float *)at->grad_out.data + s * g.groups * g.out_channels * g.pixels_out,
-                (float *)at->grad_parameters + kernel->op->weights);
+        if (kernel->op->biases > 0) {
+            float *biases = (float *)at->grad_parameters + kernel->op->weights;
+            const float *out =
+                (const float *)at->grad_out.data + s * g.groups * g.out_channels * g.pixels_out;
+            for (int64_t c = 0; c < g.groups * g.out_channels; c++) {
+                float sum = 0;
+                for (int64_t p = 0; p < g.pixels_out; p++)
+                    sum += out[c * g.pixels_out + p];
+                biases[c] += sum;
+            }
+        }
     }
 }

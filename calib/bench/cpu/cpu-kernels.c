@@ -26,39 +26,32 @@ static cs_cpu_pass *const passes[CS_N_OP_KINDS][CS_N_PASSES] = {
     [CS_OP_SQUARED_ERROR] = {cs_cpu_squares_forward, cs_cpu_squares_input, NULL},
 };
 
-/* The columns of one group of one sample (im2col). */
-static int64_t conv_workspace(const cs_kernel *kernel)
-{
-    const cs_op *op = kernel->op;
-    const cs_tensor_info *out = cs_kernel_out(kernel);
-    bool pointwise = true;
-    int64_t window = 1;
-    for (uint32_t i = 0; i < op->kernel.rank; i++) {
-        window *= op->kernel.size[i];
-        pointwise &= op->kernel.size[i] == 1 && op->stride.size[i] == 1 && op->pad.size[i] == 0;
-    }
-    int64_t channels = cs_kernel_in(kernel, 0)->shape.dims[0] / op->groups;
-    int64_t pixels = out->elements / out->shape.dims[0];
-    return pointwise ? 0 : channels * window * pixels * (int64_t)sizeof(float);
-}
-
-/* Of one head: weights that are not saved, the gradient of the weights, and in a backward that
- * needs both the weights behind dropout that are not saved. */
-static int64_t attention_workspace(const cs_kernel *kernel, cs_pass pass)
-{
-    int64_t tokens = cs_kernel_out(kernel)->shape.dims[0];
-    const bool flash = kernel->op->attention.kernel == CS_ATTENTION_FLASH;
-    const bool backward = pass == CS_PASS_BACKWARD_INPUT;
-    int64_t matrices = flash + backward + (flash && backward && kernel->op->attention.dropout > 0);
-    return matrices * tokens * tokens * (int64_t)sizeof(float);
-}
-
 int64_t cs_cpu_workspace(const cs_kernel *kernel, cs_pass pass)
 {
-    if (kernel->op->kind == CS_OP_CONV)
-        return conv_workspace(kernel);
-    if (kernel->op->kind == CS_OP_ATTENTION)
-        return attention_workspace(kernel, pass);
+    if (kernel->op->kind == CS_OP_CONV) {
+        /* The columns of one group of one sample (im2col). */
+        const cs_op *op = kernel->op;
+        const cs_tensor_info *out = cs_kernel_out(kernel);
+        bool pointwise = true;
+        int64_t window = 1;
+        for (uint32_t i = 0; i < op->kernel.rank; i++) {
+            window *= op->kernel.size[i];
+            pointwise &= op->kernel.size[i] == 1 && op->stride.size[i] == 1 && op->pad.size[i] == 0;
+        }
+        int64_t channels = cs_kernel_in(kernel, 0)->shape.dims[0] / op->groups;
+        int64_t pixels = out->elements / out->shape.dims[0];
+        return pointwise ? 0 : channels * window * pixels * (int64_t)sizeof(float);
+    }
+    if (kernel->op->kind == CS_OP_ATTENTION) {
+        /* Matrices of one head: the weights if they are not saved, in a backward their gradient,
+         * and the weights after dropout if they are needed but not saved. */
+        int64_t tokens = cs_kernel_out(kernel)->shape.dims[0];
+        const bool flash = kernel->op->attention.kernel == CS_ATTENTION_FLASH;
+        const bool backward = pass == CS_PASS_BACKWARD_INPUT;
+        int64_t matrices =
+            flash + backward + (flash && backward && kernel->op->attention.dropout > 0);
+        return matrices * tokens * tokens * (int64_t)sizeof(float);
+    }
     return 0;
 }
 

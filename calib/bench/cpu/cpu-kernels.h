@@ -1,17 +1,17 @@
-/* Operators on the CPU, in float32: matrix products by OpenBLAS, convolutions by im2col, everything
- * else in plain loops. One thread. */
+/* Operators on the CPU, in float32 and in one thread: matrix products use OpenBLAS, convolutions
+ * im2col, and all other operators plain loops. */
 #ifndef CS_CALIB_CPU_KERNELS_H
 #define CS_CALIB_CPU_KERNELS_H
 
 #include "calib/bench/device/kernel.h"
 
-/* Bytes that a pass needs besides its operands. */
+/* Returns the bytes of workspace of a pass. */
 int64_t cs_cpu_workspace(const cs_kernel *kernel, cs_pass pass);
 
-/* Runs a pass that has work to do (cs_op_shape); not of the update. */
+/* Runs a pass that has work (cs_op_shape), except the update. */
 void cs_cpu_run(const cs_kernel *kernel, cs_pass pass, const cs_operands *at);
 
-/* ---- by group, for the dispatcher in cpu-kernels.c ---- */
+/* ---- per group of operators, for the dispatcher in cpu-kernels.c ---- */
 
 typedef void cs_cpu_pass(const cs_kernel *kernel, const cs_operands *at);
 

@@ -5,7 +5,7 @@
 
 /* ---- linear layers ---- */
 
-/* A linear layer as one product of matrices: all rows of all samples lie at one distance. */
+/* A linear layer as one matrix product: the rows of all samples have the same distance. */
 typedef struct product {
     int rows, in, out;
     int in_stride, grad_stride;
@@ -61,23 +61,23 @@ void cs_cpu_linear_weight(const cs_kernel *kernel, const cs_operands *at)
 
 /* ---- attention ---- */
 
-/* Per sample and head: scores = q k^T / sqrt(features), weights = softmax(scores), out = dropout(
- * weights) v. With fewer heads of keys than of queries several of these share one. The weights are
- * saved, those behind dropout and its mask too (op-cost.h); or with the fused kernel all of that is
- * computed again in the workspace. */
+/* Attention. Per sample and head: scores = q k^T / sqrt(features), weights = softmax(scores), out =
+ * dropout(weights) v. If there are fewer heads of keys than of queries, several queries share one.
+ * The weights are saved, and also the dropout mask and the weights after dropout (op-cost.h); the
+ * fused kernel recomputes them all in the workspace. */
 typedef struct heads {
-    int tokens, features; /* of a head */
-    uint32_t n, shared;   /* heads, and how many of them share keys and values */
+    int tokens, features; /* features per head */
+    uint32_t n, shared;   /* heads; heads that share keys and values */
     int64_t all;          /* elements of the weights of all samples and heads */
     bool saves, causal, drops;
     float scale;
 } heads;
 
-/* Those of one head; without dropout `dropped` are the weights. */
+/* Matrices of one head; without dropout, `dropped` points to the weights. */
 typedef struct matrices {
     float *weights, *dropped;
-    uint8_t *mask; /* NULL: it is not kept */
-    uint64_t seed; /* that it comes from, odd */
+    uint8_t *mask; /* NULL: not kept */
+    uint64_t seed; /* odd seed of the mask */
 } matrices;
 
 static heads heads_of(const cs_kernel *kernel)
@@ -101,20 +101,7 @@ static float *head_data(const cs_view *view, uint32_t sample, uint32_t head, int
     return (float *)view->data + sample * view->sample_stride + (int64_t)head * features;
 }
 
-static void softmax_row(float *row, int n)
-{
-    float most = row[0], sum = 0;
-    for (int i = 1; i < n; i++)
-        most = row[i] > most ? row[i] : most;
-    for (int i = 0; i < n; i++) {
-        row[i] = expf(row[i] - most);
-        sum += row[i];
-    }
-    for (int i = 0; i < n; i++)
-        row[i] /= sum;
-}
-
-/* tokens x tokens into `weights`. */
+/* Writes tokens x tokens attention weights. */
 static void weigh(const heads *h, const cs_operands *at, uint32_t sample, uint32_t head,
                   float *weights)
 {
@@ -125,14 +112,23 @@ static void weigh(const heads *h, const cs_operands *at, uint32_t sample, uint32
                 (int)at->in[0].row_stride, k, (int)at->in[1].row_stride, 0, weights, t);
     for (int r = 0; r < t; r++) {
         int seen = h->causal ? r + 1 : t;
-        softmax_row(weights + (int64_t)r * t, seen);
+        float *row = weights + (int64_t)r * t;
+        float most = row[0], sum = 0;
+        for (int i = 1; i < seen; i++)
+            most = row[i] > most ? row[i] : most;
+        for (int i = 0; i < seen; i++) {
+            row[i] = expf(row[i] - most);
+            sum += row[i];
+        }
+        for (int i = 0; i < seen; i++)
+            row[i] /= sum;
         for (int c = seen; c < t; c++)
             weights[(int64_t)r * t + c] = 0;
     }
 }
 
-/* In the workspace, which does not keep them: weights, the gradient (backward), those behind
- * dropout; in a forward these take the place of the weights. */
+/* Assigns the matrices of a head. Those that are not saved are in the workspace: weights, the
+ * gradient (backward), weights after dropout; in a forward these overwrite the weights. */
 static matrices matrices_at(const heads *h, const cs_operands *at, uint32_t sample, uint32_t head,
                             bool backward)
 {
@@ -151,7 +147,7 @@ static matrices matrices_at(const heads *h, const cs_operands *at, uint32_t samp
 
 static bool next_bit(uint64_t *state)
 {
-    *state *= UINT64_C(0xf1357aea2e62a9c5); /* as cs_cpu_dropout_forward, which has half as well */
+    *state *= UINT64_C(0xf1357aea2e62a9c5); /* like cs_cpu_dropout_forward, which also drops half */
     return *state >> 63;
 }
 
@@ -164,14 +160,6 @@ static void drop(const heads *h, const matrices *m)
         if (m->mask)
             m->mask[i] = keeps;
     }
-}
-
-/* From the gradient of the weights behind dropout to that of those in front, in place. */
-static void through_dropout(const heads *h, const matrices *m, float *grad)
-{
-    uint64_t state = m->seed;
-    for (int64_t i = 0; h->drops && i < (int64_t)h->tokens * h->tokens; i++)
-        grad[i] = (m->mask ? m->mask[i] : next_bit(&state)) ? 2 * grad[i] : 0;
 }
 
 void cs_cpu_attention_forward(const cs_kernel *kernel, const cs_operands *at)
@@ -190,7 +178,7 @@ void cs_cpu_attention_forward(const cs_kernel *kernel, const cs_operands *at)
     }
 }
 
-/* From the gradient of the weights to that of the scores, scaled, in place. */
+/* Turns the gradient of the weights into the gradient of the scaled scores, in place. */
 static void through_softmax(const heads *h, const float *weights, float *grad)
 {
     int t = h->tokens;
@@ -204,7 +192,7 @@ static void through_softmax(const heads *h, const float *weights, float *grad)
     }
 }
 
-/* Heads that share keys add their gradients: only the first one clears what was there. */
+/* Heads that share keys add their gradients; only the first head clears them before. */
 void cs_cpu_attention_input(const cs_kernel *kernel, const cs_operands *at)
 {
     heads h = heads_of(kernel);
@@ -227,7 +215,10 @@ void cs_cpu_attention_input(const cs_kernel *kernel, const cs_operands *at)
                         (int)at->grad_in[2].row_stride);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t, t, f, 1, out, out_stride,
                         head_data(&at->in[2], s, key, f), (int)at->in[2].row_stride, 0, grad, t);
-            through_dropout(&h, &m, grad);
+            /* Apply the dropout mask to the gradient, in place. */
+            uint64_t state = m.seed;
+            for (int64_t i = 0; h.drops && i < (int64_t)h.tokens * h.tokens; i++)
+                grad[i] = (m.mask ? m.mask[i] : next_bit(&state)) ? 2 * grad[i] : 0;
             through_softmax(&h, m.weights, grad);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, f, t, 1, grad, t,
                         head_data(&at->in[1], s, key, f), k_stride, 0,

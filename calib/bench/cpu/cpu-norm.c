@@ -4,7 +4,8 @@
 
 static const float epsilon = 1e-5f;
 
-/* ---- batch norm: mean and deviation of a channel over samples and pixels, both saved ---- */
+/* ---- batch norm: saves mean and inverse deviation of each channel, over samples and pixels
+ * ---- */
 
 typedef struct channels {
     int64_t n, pixels, samples;
@@ -58,7 +59,8 @@ void cs_cpu_batch_norm_forward(const cs_kernel *kernel, const cs_operands *at)
     }
 }
 
-/* Sums over a channel of the gradient, and of the gradient times the normalised input. */
+/* Computes the sums, over a channel, of the gradient and of the gradient times the normalised
+ * input. */
 static void sum_channel(const channels *c, const cs_operands *at, int64_t channel, float *sum,
                         float *product)
 {
@@ -77,8 +79,8 @@ static void sum_channel(const channels *c, const cs_operands *at, int64_t channe
     }
 }
 
-/* dx = w / sigma * (g - mean(g) - x^ * mean(g x^)); the two sums are the gradients of the shift and
- * of the scale. */
+/* Computes dx = w / sigma * (g - mean(g) - x^ * mean(g x^)); the two sums are the gradients of the
+ * shift and of the scale. */
 void cs_cpu_batch_norm_input(const cs_kernel *kernel, const cs_operands *at)
 {
     channels c = channels_of(kernel);
@@ -103,8 +105,8 @@ void cs_cpu_batch_norm_input(const cs_kernel *kernel, const cs_operands *at)
 
 /* ---- layer norm and RMS norm: over the features of a row ---- */
 
-/* Layer norm saves a mean and a deviation per row; RMS norm one deviation, and the normalised
- * input, as frameworks that compose it do. */
+/* Layer norm saves a mean and an inverse deviation per row. RMS norm saves an inverse deviation and
+ * the normalised input, like frameworks that compose it from other operators. */
 typedef struct rows {
     int64_t n, columns;
     bool centred;
@@ -159,7 +161,7 @@ void cs_cpu_row_norm_forward(const cs_kernel *kernel, const cs_operands *at)
     }
 }
 
-/* As of batch norm; without the mean of the gradient where the mean was not taken away. */
+/* Like batch norm; RMS norm does not subtract the mean of the gradient. */
 void cs_cpu_row_norm_input(const cs_kernel *kernel, const cs_operands *at)
 {
     rows r = rows_of(kernel);

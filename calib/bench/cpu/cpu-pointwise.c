@@ -42,7 +42,7 @@ void cs_cpu_map_forward(const cs_kernel *kernel, const cs_operands *at)
     }
 }
 
-/* ReLU and tanh have their output only, GELU and SiLU their input. */
+/* ReLU and tanh use only their output, GELU and SiLU their input. */
 void cs_cpu_map_input(const cs_kernel *kernel, const cs_operands *at)
 {
     const float *x = at->in[0].data, *y = at->out.data, *g = at->grad_out.data;
@@ -71,13 +71,15 @@ void cs_cpu_map_input(const cs_kernel *kernel, const cs_operands *at)
 
 /* ---- sums and products ---- */
 
-/* Of a place that has a part of the tokens, their rows. */
+/* Returns the first number of the table that this place uses; a place with a part of the tokens has
+ * their rows. */
 static int64_t first_of_table(const cs_kernel *kernel)
 {
     return kernel->first * cs_tensor_columns(cs_kernel_out(kernel));
 }
 
-/* Of two tensors, or of one and a learned table whose first rows every sample takes. */
+/* Adds two tensors, or a tensor and the first rows of a learned table, the same for every
+ * sample. */
 void cs_cpu_add_forward(const cs_kernel *kernel, const cs_operands *at)
 {
     const float *a = at->in[0].data, *b = at->in[1].data;
@@ -131,8 +133,9 @@ void cs_cpu_mul_input(const cs_kernel *kernel, const cs_operands *at)
 
 /* ---- dropout ---- */
 
-/* Half of the elements, whatever the probability: time does not depend on it. The mask comes from a
- * multiplicative generator (Steele and Vigna, 2021), started anew in every pass. */
+/* Drops half of the elements, whatever the probability, because the time does not depend on it. The
+ * mask comes from a multiplicative generator (Steele and Vigna, 2021), which restarts in every
+ * pass. */
 void cs_cpu_dropout_forward(const cs_kernel *kernel, const cs_operands *at)
 {
     const float *x = at->in[0].data;
@@ -200,8 +203,8 @@ void cs_cpu_copy_input(const cs_kernel *kernel, const cs_operands *at)
     hand_on(&at->grad_out, &at->grad_in[0], elements_of(kernel));
 }
 
-/* Turns pairs of features by an angle that depends on the token; backward turns back. The angle is
- * the token's number times one per pair, as rotary embeddings have it. */
+/* Rotates pairs of features; sign -1 rotates back. As in rotary embeddings, the angle is the
+ * token's number times a factor of the pair. */
 static void rotate(const cs_kernel *kernel, const float *x, float *y, float sign)
 {
     const cs_tensor_info *out = cs_kernel_out(kernel);
@@ -229,7 +232,7 @@ void cs_cpu_rotary_input(const cs_kernel *kernel, const cs_operands *at)
 
 /* ---- concatenation along the first dimension ---- */
 
-/* A learned first row stands in front where there are parameters. */
+/* Concatenates; if there are parameters, they are a learned first row. */
 void cs_cpu_concat_forward(const cs_kernel *kernel, const cs_operands *at)
 {
     float *y = at->out.data;

@@ -1,4 +1,4 @@
-/* Operators that gather or sum up: poolings, embeddings, losses. */
+/* Operators that gather or sum: pooling, embeddings, losses. */
 #include "calib/bench/cpu/cpu-kernels.h"
 
 #include <float.h>
@@ -31,7 +31,7 @@ static pool pool_of(const cs_kernel *kernel)
     return p;
 }
 
-/* An adaptive pooling divides the input as evenly as it can. */
+/* Returns the input of an output. Adaptive pooling divides the input as evenly as possible. */
 static span window(const pool *p, uint32_t axis, int64_t o)
 {
     int64_t n = p->in[axis];
@@ -44,7 +44,7 @@ static span window(const pool *p, uint32_t axis, int64_t o)
     return (span){first < 0 ? 0 : first, end > n ? n : end};
 }
 
-/* The sum and the count, or the maximum and its place, of a window. */
+/* Returns the mean of a window, or its maximum and the place of the maximum. */
 static float reduce(const pool *p, const float *plane, const span w[3], int64_t *place)
 {
     bool most = p->kind == CS_OP_MAX_POOL;
@@ -135,7 +135,7 @@ void cs_cpu_pool_input(const cs_kernel *kernel, const cs_operands *at)
     for_windows(kernel, at, visit_input);
 }
 
-/* ---- embedding: of ids whose rows others have, nothing ---- */
+/* ---- embedding: skips ids whose rows are on other places ---- */
 
 void cs_cpu_embedding_forward(const cs_kernel *kernel, const cs_operands *at)
 {
@@ -164,9 +164,9 @@ void cs_cpu_embedding_weight(const cs_kernel *kernel, const cs_operands *at)
     }
 }
 
-/* ---- losses: a mean over all rows or elements; targets are made up ---- */
+/* ---- losses: means over all rows or elements; targets are generated ---- */
 
-/* Saved: the logarithms of the probabilities, then an int64 target per row. */
+/* Saves the logarithms of the probabilities, then an int64 target per row. */
 void cs_cpu_entropy_forward(const cs_kernel *kernel, const cs_operands *at)
 {
     const cs_tensor_info *in = cs_kernel_in(kernel, 0);
@@ -200,7 +200,7 @@ void cs_cpu_entropy_input(const cs_kernel *kernel, const cs_operands *at)
     for (int64_t i = 0; i < rows * columns; i++)
         dx[i] = expf(logarithms[i]) * scale;
     for (int64_t r = 0; r < rows; r++)
-        if (targets[r] >= 0) /* else another place has its logit */
+        if (targets[r] >= 0) /* else another place has this logit */
             dx[r * columns + targets[r]] -= scale;
 }
 

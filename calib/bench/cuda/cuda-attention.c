@@ -1,27 +1,26 @@
-/* Attention by products of many matrices (cuBLAS) and own kernels for the softmax of their rows.
+/* Attention by batched matrix products (cuBLAS) and own kernels for the softmax of rows.
  *
- * The matrices of samples and heads lie at places that no single distance describes, so cuBLAS gets
- * lists of pointers, which a kernel writes. They are ordered so that those of one place among the
- * heads that share keys follow each other: the gradients of shared keys are added place by place.
+ * The matrices of samples and heads do not have a constant distance, so cuBLAS gets lists of
+ * pointers, which a kernel writes. Heads that share keys add their gradients, so the lists put
+ * equal indices among the sharing heads together, and one product after another adds them.
  *
- * Products that use tensor cores (tf32 and 2-byte numbers) want matrices and rows that begin at
- * multiples of 16 bytes: they read and write 16 bytes at once, and cuBLAS cannot see the pointers
- * in a list to choose otherwise. Weights in the workspace have rows of so many bytes. Those that
- * are kept for the backward lie as frameworks have them, row by row without gaps (197 tokens: at
- * odd multiples of 2 bytes): where such products could not take them, they are computed with longer
- * rows in the workspace, and copied. Inputs that begin elsewhere (heads of few features) are
+ * Products with tensor cores (tf32 and 2-byte numbers) access 16 bytes at a time, so matrices and
+ * rows must begin at multiples of 16 bytes; cuBLAS cannot check pointers in a list. Weights in the
+ * workspace have padded rows. Weights that are kept for the backward are contiguous, as in
+ * frameworks (with 197 tokens, rows begin at odd multiples of 2 bytes); if products cannot use
+ * them, they are computed in the workspace and copied. Unaligned inputs (heads of few features) are
  * multiplied without tensor cores.
  *
- * cuDNN has fused attention, through graphs only, which are not built here: attention that a model
- * says is fused is computed like the other, with its weights in the workspace and again in
- * backward. Its memory between forward and backward is that of a fused kernel, its time is not.
+ * Fused attention of cuDNN needs graphs, which are not built here. So fused attention is computed
+ * like unfused attention, with weights in the workspace that are recomputed in backward. Its memory
+ * between forward and backward is realistic, its time is not.
  */
 #include "calib/bench/cuda/cuda-device.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#ifndef CS_ATTENTION_WORKSPACE /* a test has less */
+#ifndef CS_ATTENTION_WORKSPACE /* tests use less */
 #define CS_ATTENTION_WORKSPACE (INT64_C(1) << 30)
 #endif
 
@@ -32,16 +31,16 @@ enum list { Q, K, V, O, W, DQ, DK, DV, DO, DW, N_LISTS };
 _Static_assert((int)N_LISTS == (int)CS_POINT_LISTS, "the lists that the kernel writes");
 
 typedef struct heads {
-    int tokens, features; /* of a head */
-    int64_t keys, shared; /* heads of keys; heads of queries per one of them */
+    int tokens, features; /* features per head */
+    int64_t keys, shared; /* heads of keys; heads of queries per head of keys */
     bool saves, causal;
     float scale;
-    int64_t width;   /* bytes of a number */
+    int64_t width;   /* bytes per number */
     int64_t stride;  /* elements between rows of weights in the workspace */
-    int64_t kept;    /* bytes of weights per sample, all heads: as they are kept */
-    int64_t matrix;  /* and in the workspace */
-    bool apart;      /* they are kept, but products take them from the workspace */
-    int64_t at_once; /* samples */
+    int64_t kept;    /* bytes of all heads' weights per sample, when kept */
+    int64_t matrix;  /* the same in the workspace */
+    bool apart;      /* weights are kept, but computed in the workspace and copied */
+    int64_t at_once; /* samples that the workspace has space for */
 } heads;
 
 enum { ALIGNED = 16 }; /* bytes */
@@ -51,13 +50,8 @@ static int64_t matrices_of(const heads *h, cs_pass pass)
     return (h->saves && !h->apart ? 0 : 1) + (pass == CS_PASS_FORWARD ? 0 : 1);
 }
 
-/* By tensor cores. */
-static bool is_fast(cs_precision precision)
-{
-    return precision != CS_PRECISION_FP32;
-}
-
-/* As many samples at once as the workspace has room for. */
+/* Returns the sizes of an attention, with as many samples at once as the workspace has space
+ * for. */
 static heads heads_of(const cs_kernel *kernel, cs_pass pass)
 {
     const cs_attention *a = &kernel->op->attention;
@@ -74,7 +68,8 @@ static heads heads_of(const cs_kernel *kernel, cs_pass pass)
     h.scale = 1 / sqrtf((float)h.features);
     int64_t unit = ALIGNED / h.width;
     h.stride = (h.tokens + unit - 1) / unit * unit;
-    h.apart = h.saves && is_fast(kernel->precision) && h.stride != h.tokens;
+    /* Only tensor cores require aligned rows. */
+    h.apart = h.saves && kernel->precision != CS_PRECISION_FP32 && h.stride != h.tokens;
     h.kept = h.width * a->heads * h.tokens * h.tokens;
     h.matrix = h.width * a->heads * h.tokens * h.stride;
     int64_t needs = h.matrix * matrices_of(&h, pass);
@@ -83,15 +78,11 @@ static heads heads_of(const cs_kernel *kernel, cs_pass pass)
     return h;
 }
 
-static int64_t count_of(const heads *h)
-{
-    return h->keys * h->shared * h->at_once;
-}
-
-/* Rounded up, so that what follows is aligned. */
+/* Returns the bytes of the lists, rounded up so that the following matrices are aligned. */
 static int64_t pointer_bytes(const heads *h)
 {
-    return (N_LISTS * count_of(h) * (int64_t)sizeof(void *) + 255) / 256 * 256;
+    return (N_LISTS * (h->keys * h->shared * h->at_once) * (int64_t)sizeof(void *) + 255) / 256 *
+           256;
 }
 
 static cs_status plan_attention(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
@@ -112,16 +103,16 @@ typedef struct group {
     const cs_kernel *kernel;
     const cs_operands *at;
     heads h;
-    int64_t samples, n; /* matrices */
+    int64_t samples, n; /* number of matrices */
     char **lists;
-    char *weights, *grad, *kept; /* of these samples */
-    int64_t stride;              /* of weights */
+    char *weights, *grad, *kept; /* matrices of these samples */
+    int64_t stride;              /* elements between rows of weights */
     cublasComputeType_t compute;
     int strides[N_LISTS];
     cs_error *error;
 } group;
 
-/* What the pass does not use is nowhere. */
+/* Returns the list of a view's matrices; empty if the pass does not use the view. */
 static cs_point_list list_of(const group *g, const cs_view *view, int64_t first, bool per_key)
 {
     if (!view->data)
@@ -130,7 +121,7 @@ static cs_point_list list_of(const group *g, const cs_view *view, int64_t first,
                            view->sample_stride * g->h.width, g->h.features * g->h.width, per_key};
 }
 
-/* Whether all matrices and their rows, and so what a list names, begin at multiples of 16 bytes. */
+/* Whether all matrices of the lists, and their rows, begin at multiples of 16 bytes. */
 static bool are_aligned(const cs_point_list *lists, const int *strides, int64_t width)
 {
     uintptr_t all = 0;
@@ -150,7 +141,7 @@ static cublasComputeType_t compute_of(cs_precision precision, bool aligned)
     return aligned ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_PEDANTIC;
 }
 
-/* The lists, and with what unit matrices that lie so can be multiplied. */
+/* Writes the lists, and chooses the arithmetic that their alignment allows. */
 static cs_status write_lists(group *g, int64_t first)
 {
     const cs_operands *at = g->at;
@@ -179,7 +170,7 @@ static cs_status write_lists(group *g, int64_t first)
     return cs_launch(&g->bench->launcher, CS_BODY_point, p, &work, N_LISTS * g->n, g->error);
 }
 
-/* c = scale * a b (+ c), in cuBLAS's order, of `n` matrices from `from` on. */
+/* Computes c = scale * a b (+ c), in cuBLAS's order, for `n` matrices from `from` on. */
 static cs_status multiply(const group *g, enum list a, bool transpose_a, enum list b,
                           bool transpose_b, enum list c, int m, int k, float scale, float beta,
                           int64_t from, int64_t n)
@@ -199,14 +190,14 @@ static cs_status multiply(const group *g, enum list a, bool transpose_a, enum li
                      g->error);
 }
 
-/* A row of weights after the other, of all samples and heads. */
+/* Runs a body on each row of the weights of all samples and heads. */
 static cs_status soften(const group *g, cs_body body, const cs_work *work)
 {
     return cs_launch(&g->bench->launcher, body, g->kernel->precision, work, g->n * g->h.tokens,
                      g->error);
 }
 
-/* w = softmax(q k^T / sqrt(features)), in a forward also where it is kept */
+/* w = softmax(q k^T / sqrt(features)); `keep`: also where the weights are kept */
 static cs_status weigh(const group *g, bool keep)
 {
     int t = g->h.tokens, f = g->h.features;
@@ -229,7 +220,7 @@ static cs_status forward(const group *g)
                : status;
 }
 
-/* The weights for a backward: where they are kept, from there, or again. */
+/* Provides the weights for a backward: copies the kept ones, or computes them again. */
 static cs_status have_weights(const group *g)
 {
     const cs_rows rows = {.from = g->kept,
@@ -245,8 +236,8 @@ static cs_status have_weights(const group *g)
                : CS_OK;
 }
 
-/* dv = w^T do, dw = do v^T, through the softmax, dq = dw k, dk = dw^T q; heads that share keys one
- * after the other. */
+/* dv = w^T do, dw = do v^T, then through the softmax, dq = dw k, dk = dw^T q; one product after
+ * another for heads that share keys. */
 static cs_status backward(const group *g)
 {
     int t = g->h.tokens, f = g->h.features;

@@ -12,55 +12,39 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* ---- opening: what is wrong with the machine is said in its own words ---- */
+/* ---- opening, with a separate message for each problem of the machine ---- */
 
-static cs_status refuse(cudaError_t code, cs_error *error)
-{
-    int driver = 0, runtime = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess ||
-        cudaRuntimeGetVersion(&runtime) != cudaSuccess)
-        driver = 0;
-    if (driver == 0)
-        return cs_error_add(error, CS_FAILED,
-                            "no NVIDIA driver is loaded on this machine (libcuda.so.1): install "
-                            "one, or measure with --backend cpu");
-    if (code == cudaErrorInsufficientDriver)
-        return cs_error_add(error, CS_FAILED,
-                            "the NVIDIA driver knows CUDA up to %d.%d, this program was built with "
-                            "%d.%d: install a newer driver, or build with an older toolkit",
-                            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
-    if (code == cudaErrorNoDevice || code == cudaSuccess)
-        return cs_error_add(error, CS_FAILED,
-                            "the NVIDIA driver sees no GPU on this machine (CUDA_VISIBLE_DEVICES "
-                            "may hide them): nvidia-smi lists those that there are");
-    return cs_cuda_complain("cudaGetDeviceCount", __FILE__, __LINE__, cudaGetErrorName(code),
-                            cudaGetErrorString(code), error);
-}
-
-/* Processes take GPUs in turn: several share one where there are fewer. */
+/* Selects a GPU; if there are fewer GPUs than processes, processes share GPUs round-robin. */
 static cs_status choose_gpu(cs_bench *bench, uint32_t index, cs_error *error)
 {
     int n = 0;
     cudaError_t code = cudaGetDeviceCount(&n);
-    if (code != cudaSuccess || n == 0)
-        return refuse(code, error);
+    if (code != cudaSuccess || n == 0) {
+        int driver = 0, runtime = 0;
+        if (cudaDriverGetVersion(&driver) != cudaSuccess ||
+            cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+            driver = 0;
+        if (driver == 0)
+            return cs_error_add(
+                error, CS_FAILED,
+                "no NVIDIA driver is loaded on this machine (libcuda.so.1): install "
+                "one, or measure with --backend cpu");
+        if (code == cudaErrorInsufficientDriver)
+            return cs_error_add(
+                error, CS_FAILED,
+                "the NVIDIA driver knows CUDA up to %d.%d, this program was built with "
+                "%d.%d: install a newer driver, or build with an older toolkit",
+                driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        if (code == cudaErrorNoDevice || code == cudaSuccess)
+            return cs_error_add(
+                error, CS_FAILED,
+                "the NVIDIA driver sees no GPU on this machine (CUDA_VISIBLE_DEVICES "
+                "may hide them): nvidia-smi lists those that there are");
+        return cs_cuda_complain("cudaGetDeviceCount", __FILE__, __LINE__, cudaGetErrorName(code),
+                                cudaGetErrorString(code), error);
+    }
     bench->index = (int)(index % (uint32_t)n);
     return CS_CUDA(cudaSetDevice(bench->index), error);
-}
-
-/* "NVIDIA 535.104.05, CUDA up to 12.2"; the kernel's module says what it is, unless a container
- * hides it. */
-static void name_driver(cs_bench *bench, int cuda)
-{
-    char line[256] = "", version[32];
-    FILE *file = fopen("/proc/driver/nvidia/version", "r");
-    if (file && !fgets(line, sizeof(line), file))
-        line[0] = '\0';
-    if (file)
-        fclose(file);
-    cs_driver_version(line, version, sizeof(version));
-    snprintf(bench->driver, sizeof(bench->driver), "NVIDIA%s%s, CUDA up to %d.%d",
-             version[0] ? " " : "", version, cuda / 1000, cuda % 1000 / 10);
 }
 
 static cs_status look(cs_bench *bench, cs_error *error)
@@ -78,7 +62,17 @@ static cs_status look(cs_bench *bench, cs_error *error)
     if (status != CS_OK)
         return status;
     snprintf(bench->device, sizeof(bench->device), "%s", gpu.name);
-    name_driver(bench, driver);
+    /* Describe the driver, such as "NVIDIA 535.104.05, CUDA up to 12.2". A container may hide the
+     * file of the kernel module. */
+    char line[256] = "", version[32];
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    if (file && !fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+    cs_driver_version(line, version, sizeof(version));
+    snprintf(bench->driver, sizeof(bench->driver), "NVIDIA%s%s, CUDA up to %d.%d",
+             version[0] ? " " : "", version, driver / 1000, driver % 1000 / 10);
     snprintf(bench->libraries, sizeof(bench->libraries), "CUDA %d.%d, cuDNN %zu, cuBLASLt %zu",
              runtime / 1000, runtime % 1000 / 10, cudnnGetVersion(), cublasLtGetVersion());
     snprintf(bench->clock, sizeof(bench->clock), "%d MHz at most, not fixed", kilohertz / 1000);
@@ -109,7 +103,7 @@ static cs_status launch(void *context, cs_body body, cs_precision precision, con
     return CS_CUDA(cs_cuda_start(body, precision, work, items, bench->stream), error);
 }
 
-/* What is left of a GPU that failed is not worth a message. */
+/* Ignores errors when closing a GPU. */
 static void cuda_close(cs_bench *bench)
 {
     if (!bench)
@@ -179,7 +173,7 @@ static cs_status cuda_allocate(cs_bench *bench, int64_t bytes, void **data, cs_e
     if (code != cudaErrorMemoryAllocation)
         return cs_cuda_complain("cudaMalloc", __FILE__, __LINE__, cudaGetErrorName(code),
                                 cudaGetErrorString(code), error);
-    (void)cudaGetLastError(); /* the next call is not to blame */
+    (void)cudaGetLastError(); /* clear the error, or the next call would report it */
     if (cudaMemGetInfo(&left, &all) != cudaSuccess)
         left = all = 0;
     return cs_error_add(error, CS_NO_MEMORY,
@@ -225,7 +219,8 @@ static cs_status cuda_room(cs_bench *bench, int64_t *left, int64_t *all, cs_erro
     return CS_OK;
 }
 
-/* The next GPU: copies within a pair say what the others' do where all are connected alike. */
+/* Finds the next GPU. If all GPUs are connected alike, copies within one pair represent the
+ * others. */
 static cs_status find_peer(const cs_bench *bench, int *peer, cs_error *error)
 {
     int n;
@@ -240,7 +235,7 @@ static cs_status reach(int peer, cs_error *error)
     cudaError_t code = cudaDeviceEnablePeerAccess(peer, 0);
     if (code != cudaErrorPeerAccessAlreadyEnabled)
         return CS_CUDA(code, error);
-    (void)cudaGetLastError(); /* the next call is not to blame */
+    (void)cudaGetLastError(); /* clear the error, or the next call would report it */
     return CS_OK;
 }
 
@@ -272,15 +267,6 @@ static cs_status cuda_allocate_on_peer(cs_bench *bench, int64_t bytes, void **da
     return status;
 }
 
-static cs_status copy_to_peer(cs_bench *bench, void *to, const void *from, int64_t bytes,
-                              cs_error *error)
-{
-    int peer;
-    CS_TRY(find_peer(bench, &peer, error));
-    return CS_CUDA(cudaMemcpyPeerAsync(to, peer, from, bench->index, (size_t)bytes, bench->stream),
-                   error);
-}
-
 static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *from, int64_t bytes,
                            cs_error *error)
 {
@@ -290,8 +276,12 @@ static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *
                                                 [CS_COPY_HELD_TO_DEVICE] = cudaMemcpyHostToDevice,
                                                 [CS_COPY_HELD_FROM_DEVICE] =
                                                     cudaMemcpyDeviceToHost};
-    if (copy == CS_COPY_TO_PEER)
-        return copy_to_peer(bench, to, from, bytes, error);
+    if (copy == CS_COPY_TO_PEER) {
+        int peer;
+        CS_TRY(find_peer(bench, &peer, error));
+        return CS_CUDA(
+            cudaMemcpyPeerAsync(to, peer, from, bench->index, (size_t)bytes, bench->stream), error);
+    }
     cs_status status =
         CS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, kinds[copy], bench->stream), error);
     if (status == CS_OK && (copy == CS_COPY_TO_DEVICE || copy == CS_COPY_FROM_DEVICE))
@@ -301,8 +291,8 @@ static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *
 
 /* ---- operators ---- */
 
-/* Poolings of maxima and uneven ones are own kernels: cuDNN keeps the output of the first, which
- * frameworks do not, and lacks the second. */
+/* Returns the library of an operator. Max pooling and uneven pooling use own kernels: for the
+ * former, cuDNN keeps the output, unlike frameworks; it lacks the latter. */
 static const cs_cuda_operator *library_of(const cs_kernel *kernel)
 {
     switch (kernel->op->kind) {
@@ -393,9 +383,9 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* A last mark is made when nothing else is left to do, and the host's clock read when it is passed:
- * from there back, mark by mark. The offset is off by the time that the host takes to see it, some
- * microseconds; differences are not. */
+/* Reads times of marks. A last mark is recorded when all work is finished, and the host's clock is
+ * read when the GPU has passed it; the other times are computed backwards from there. The offset is
+ * wrong by the delay of the host, some microseconds; differences are exact. */
 static cs_status cuda_times(cs_bench *bench, uint32_t n, double *seconds, cs_error *error)
 {
     cs_status status = CS_CUDA(cudaStreamSynchronize(bench->stream), error);

@@ -19,7 +19,7 @@ cs_status cs_cuda_check(cudaError_t code, const char *call, const char *file, in
                             error);
 }
 
-/* cuDNN tells in words what it did not like, in pieces by lines. */
+/* cuDNN describes errors in one or several lines. */
 cs_status cs_cudnn_check(cudnnStatus_t code, const char *call, const char *file, int line,
                          cs_error *error)
 {

@@ -1,5 +1,5 @@
-/* Keeps the stream busy for so many nanoseconds, by the GPU's own clock (resolution: 1 us or so; 32
- * ns on newer ones). */
+/* Keeps the stream busy for this many nanoseconds, on the GPU's clock (resolution: about 1 us; 32
+ * ns on newer GPUs). */
 #ifndef CS_CALIB_CUDA_DELAY_H
 #define CS_CALIB_CUDA_DELAY_H
 

@@ -1,7 +1,7 @@
-/* What the parts of the CUDA backend share: an opened GPU, and the check of every call.
+/* The shared part of the CUDA backend: an opened GPU, and the check of every call.
  *
- * All work goes to one stream, in order. Libraries keep plans (descriptors, algorithms) per
- * operator and pass, made when its workspace is first asked for.
+ * All work runs in one stream, in order. Plans of the libraries (descriptors, algorithms) are kept
+ * per operator and pass, and are created when the workspace is first requested.
  */
 #ifndef CS_CALIB_CUDA_DEVICE_H
 #define CS_CALIB_CUDA_DEVICE_H
@@ -13,19 +13,19 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-/* An algorithm that cuDNN's heuristics propose for a convolution, with the math type that it would
- * be run with, and what spoke against it. */
+/* An algorithm that cuDNN's heuristics propose for a convolution, its math type, and the reason why
+ * it cannot be used. */
 typedef struct cs_cuda_proposal {
     int algo; /* cudnnConvolution...Algo_t of the pass */
     cudnnMathType_t math;
     cudnnStatus_t refusal;
-    size_t workspace; /* 0 where that was not asked */
+    size_t workspace; /* 0 if not queried */
 } cs_cuda_proposal;
 
 enum { CS_CUDA_PROPOSALS = 10 };
 
-/* What a library computes an operator's pass with. Which members are set depends on the operator;
- * what is NULL was not made. */
+/* The plan of a library for an operator's pass. The operator determines which members are set;
+ * others are NULL. */
 typedef struct cs_cuda_plan {
     cs_kernel kernel;
     bool made;
@@ -38,16 +38,17 @@ typedef struct cs_cuda_plan {
     cudnnPoolingDescriptor_t pool;
     cs_cuda_proposal proposals[CS_CUDA_PROPOSALS];
     int n_proposals, choice;
-    bool proven; /* the choice has been run */
-    /* cuBLASLt: c = a b, in its column-major terms */
+    bool proven; /* the choice has run once */
+    /* cuBLASLt: c = a b, column-major */
     cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algo;
-    int64_t row_strides[2]; /* of the input, and of its gradient, that it was made for */
+    /* planned row strides of the input and of its gradient */
+    int64_t row_strides[2];
 } cs_cuda_plan;
 
 struct cs_bench {
-    int index; /* of the GPU */
+    int index; /* index of the GPU */
     cudaStream_t stream;
     cudnnHandle_t dnn;
     cublasHandle_t blas;
@@ -73,19 +74,20 @@ CS_MUST_CHECK cs_status cs_cublas_check(cublasStatus_t code, const char *call, c
 #define CS_CUDNN(call, error)  cs_cudnn_check(call, #call, __FILE__, __LINE__, error)
 #define CS_CUBLAS(call, error) cs_cublas_check(call, #call, __FILE__, __LINE__, error)
 
-/* For library objects: the message of any of the checks. `call` is cut at its parenthesis. */
+/* Writes the message of any check, for functions that return objects. `call` is cut at its
+ * parenthesis. */
 CS_MUST_CHECK cs_status cs_cuda_complain(const char *call, const char *file, int line,
                                          const char *name, const char *what, cs_error *error);
 
 /* ---- plans ---- */
 
-/* The plan of an operator's pass; zeroed but for `kernel` where it has to be made. */
+/* Returns the plan of an operator's pass; if it is not made yet, only `kernel` is set. */
 CS_MUST_CHECK cs_status cs_cuda_plan_find(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                                           cs_cuda_plan **plan, cs_error *error);
-/* Gives back what the plan has; takes zeroed ones. */
+/* Frees the members of a plan; accepts zeroed ones. */
 void cs_cuda_plan_finish(cs_cuda_plan *plan);
 
-/* What a library computes: plans, and runs them. */
+/* Creates plans of an operator, and runs them. */
 typedef struct cs_cuda_operator {
     CS_MUST_CHECK cs_status (*plan)(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                                     cs_cuda_plan *plan, cs_error *error);

@@ -1,5 +1,5 @@
-/* What cuDNN computes: convolutions, batch norm, mean pooling, softmax. Images lie as (sample,
- * channel, space), the order that frameworks have by default. */
+/* Operators that cuDNN computes: convolutions, batch norm, mean pooling, softmax. Images are laid
+ * out as (sample, channel, space), the default of frameworks. */
 #include "calib/bench/cuda/cuda-device.h"
 
 #include <stdio.h>
@@ -17,7 +17,8 @@ static const float one = 1, zero = 0;
 
 /* ---- descriptors ---- */
 
-/* (first, second, space...), at least four dimensions: cuDNN wants them. */
+/* Describes a tensor (first, second, space...) with at least four dimensions, which cuDNN
+ * requires. */
 static cs_status describe(cudnnTensorDescriptor_t *made, cudnnDataType_t type, const int dims[5],
                           int rank, cs_error *error)
 {
@@ -36,7 +37,8 @@ static cs_status describe(cudnnTensorDescriptor_t *made, cudnnDataType_t type, c
                : status;
 }
 
-/* A batch of images; a dimension of 1 stands in for the second of a line. */
+/* Returns the dimensions of a batch of images; 1 is the second dimension of one-dimensional
+ * space. */
 static int image_dims(const cs_shape *shape, uint32_t batch, int dims[5])
 {
     int rank = shape->rank < 3 ? 4 : (int)shape->rank + 1;
@@ -81,50 +83,14 @@ static window window_of(const cs_kernel *kernel)
     return w;
 }
 
-/* float32 in all its bits, or with the units that tf32 and 2-byte numbers are for. */
-static cudnnMathType_t math_of(cs_precision precision)
-{
-    return precision == CS_PRECISION_FP32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH;
-}
-
-static cs_status describe_conv(cs_cuda_plan *plan, const cs_kernel *kernel, cs_error *error)
-{
-    window w = window_of(kernel);
-    cudnnDataType_t type = type_of(kernel->precision);
-    int biases[5] = {1, w.kernel[0], 1, 1, 1};
-    cs_status status = describe_ends(plan, kernel, error);
-    if (status == CS_OK && kernel->op->biases > 0)
-        status = describe(&plan->parameters, type, biases, w.rank + 2, error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnCreateFilterDescriptor(&plan->filter), error);
-    if (status == CS_OK)
-        status = CS_CUDNN(
-            cudnnSetFilterNdDescriptor(plan->filter, type, CUDNN_TENSOR_NCHW, w.rank + 2, w.kernel),
-            error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnCreateConvolutionDescriptor(&plan->conv), error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnSetConvolutionNdDescriptor(plan->conv, w.rank, w.pad, w.stride,
-                                                          w.dilation, CUDNN_CROSS_CORRELATION,
-                                                          CUDNN_DATA_FLOAT),
-                          error);
-    if (status == CS_OK)
-        status =
-            CS_CUDNN(cudnnSetConvolutionGroupCount(plan->conv, (int)kernel->op->groups), error);
-    if (status == CS_OK)
-        status =
-            CS_CUDNN(cudnnSetConvolutionMathType(plan->conv, math_of(kernel->precision)), error);
-    return status;
-}
-
-/* What the three lists of proposals have in common. */
+/* The common part of the three lists of proposals. */
 typedef struct proposal {
     int algo;
     cudnnStatus_t status;
     cudnnMathType_t math;
 } proposal;
 
-/* Three types that differ in name only. */
+/* The three types of proposals differ only in their name. */
 #define COPY_PROPOSALS(from, n, to)                                                                \
     for (int i = 0; i < (n); i++)                                                                  \
         (to)[i] = (proposal)                                                                       \
@@ -162,9 +128,9 @@ static cs_status ask(cs_bench *bench, const cs_cuda_plan *plan, cs_pass pass,
     return status;
 }
 
-/* float32 in all its bits is what FMA computes. GPUs before tf32 know it by the name of default,
- * which is tf32 on others: there it is no answer. No precision converts float32 to numbers of 2
- * bytes. */
+/* Whether a proposal computes in the required precision. For float32 it is FMA. GPUs older than
+ * tf32 call it the default math, which is tf32 on others; there, the default is rejected. No
+ * precision converts float32 to 2-byte numbers. */
 static bool is_wanted(const proposal *list, int n, int i, cs_precision precision)
 {
     bool knows_fma = false;
@@ -175,8 +141,7 @@ static bool is_wanted(const proposal *list, int n, int i, cs_precision precision
     return list[i].math == (knows_fma ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH);
 }
 
-/* In the order of the heuristics, which list first what they expect to be the fastest; the same for
- * the same shapes. */
+/* Lists proposals in the order of the heuristics, fastest first; the same for equal shapes. */
 static cs_status propose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, cs_cuda_plan *plan,
                          cs_error *error)
 {
@@ -223,27 +188,8 @@ static cudnnStatus_t ask_workspace(cs_bench *bench, const cs_cuda_plan *plan, cs
         (cudnnConvolutionBwdFilterAlgo_t)algo, bytes);
 }
 
-/* All that were proposed, and what spoke against each. */
-static cs_status refuse(const cs_kernel *kernel, cs_pass pass, const cs_cuda_plan *plan,
-                        cs_error *error)
-{
-    char text[CS_CUDA_PROPOSALS * 80] = "";
-    for (int i = 0, used = 0; i < plan->n_proposals; i++) {
-        const cs_cuda_proposal *at = &plan->proposals[i];
-        const char *name = algorithm_name(pass, at->algo), *comma = i > 0 ? ", " : ": ";
-        size_t room = sizeof(text) - (size_t)used;
-        used += at->refusal == CUDNN_STATUS_SUCCESS
-                    ? snprintf(text + used, room, "%s%s needs %zu", comma, name, at->workspace)
-                    : snprintf(text + used, room, "%s%s: %.48s", comma, name,
-                               cudnnGetErrorString(at->refusal));
-    }
-    return cs_error_add(error, CS_FAILED,
-                        "cuDNN has no algorithm for %s, %s, within %lld bytes of workspace%s",
-                        kernel->op->name, cs_pass_names[pass], (long long)workspace_limit, text);
-}
-
-/* The first proposal from number `from` on that cuDNN accepts, with the math type that it is run
- * with, within the limit. */
+/* Chooses the first proposal from number `from` on whose workspace is within the limit, with its
+ * math type. */
 static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, int from,
                         cs_cuda_plan *plan, cs_error *error)
 {
@@ -261,13 +207,54 @@ static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, 
                  at->math == CUDNN_TENSOR_OP_MATH ? " tensor_op" : "");
         return CS_OK;
     }
-    return refuse(kernel, pass, plan, error);
+    /* List all proposals with the reasons why they cannot be used. */
+    char text[CS_CUDA_PROPOSALS * 80] = "";
+    for (int i = 0, used = 0; i < plan->n_proposals; i++) {
+        const cs_cuda_proposal *at = &plan->proposals[i];
+        const char *name = algorithm_name(pass, at->algo), *comma = i > 0 ? ", " : ": ";
+        size_t room = sizeof(text) - (size_t)used;
+        used += at->refusal == CUDNN_STATUS_SUCCESS
+                    ? snprintf(text + used, room, "%s%s needs %zu", comma, name, at->workspace)
+                    : snprintf(text + used, room, "%s%s: %.48s", comma, name,
+                               cudnnGetErrorString(at->refusal));
+    }
+    return cs_error_add(error, CS_FAILED,
+                        "cuDNN has no algorithm for %s, %s, within %lld bytes of workspace%s",
+                        kernel->op->name, cs_pass_names[pass], (long long)workspace_limit, text);
 }
 
 static cs_status plan_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                            cs_cuda_plan *plan, cs_error *error)
 {
-    CS_TRY(describe_conv(plan, kernel, error));
+    window w = window_of(kernel);
+    cudnnDataType_t type = type_of(kernel->precision);
+    int biases[5] = {1, w.kernel[0], 1, 1, 1};
+    cs_status status = describe_ends(plan, kernel, error);
+    if (status == CS_OK && kernel->op->biases > 0)
+        status = describe(&plan->parameters, type, biases, w.rank + 2, error);
+    if (status == CS_OK)
+        status = CS_CUDNN(cudnnCreateFilterDescriptor(&plan->filter), error);
+    if (status == CS_OK)
+        status = CS_CUDNN(
+            cudnnSetFilterNdDescriptor(plan->filter, type, CUDNN_TENSOR_NCHW, w.rank + 2, w.kernel),
+            error);
+    if (status == CS_OK)
+        status = CS_CUDNN(cudnnCreateConvolutionDescriptor(&plan->conv), error);
+    if (status == CS_OK)
+        status = CS_CUDNN(cudnnSetConvolutionNdDescriptor(plan->conv, w.rank, w.pad, w.stride,
+                                                          w.dilation, CUDNN_CROSS_CORRELATION,
+                                                          CUDNN_DATA_FLOAT),
+                          error);
+    if (status == CS_OK)
+        status =
+            CS_CUDNN(cudnnSetConvolutionGroupCount(plan->conv, (int)kernel->op->groups), error);
+    if (status == CS_OK)
+        status =
+            CS_CUDNN(cudnnSetConvolutionMathType(plan->conv, kernel->precision == CS_PRECISION_FP32
+                                                                 ? CUDNN_FMA_MATH
+                                                                 : CUDNN_TENSOR_OP_MATH),
+                     error);
+    CS_TRY(status);
     CS_TRY(propose(bench, kernel, pass, plan, error));
     return choose(bench, kernel, pass, 0, plan, error);
 }
@@ -302,19 +289,19 @@ static cs_status check_start(cudnnStatus_t code, cs_pass pass, cs_error *error)
     return cs_cudnn_check(code, calls[pass], __FILE__, __LINE__, error);
 }
 
-/* Whether the GPU goes on as if nothing had been started. */
+/* Whether the GPU still works as if nothing had been started. */
 static bool is_refusal(cs_bench *bench, cudnnStatus_t code)
 {
     int kind = CUDNN_STATUS_CATEGORY(code);
     if (kind != CUDNN_STATUS_NOT_SUPPORTED && kind != CUDNN_STATUS_BAD_PARAM &&
         kind != CUDNN_STATUS_EXECUTION_FAILED)
         return false;
-    (void)cudaGetLastError(); /* a launch that failed left it */
+    (void)cudaGetLastError(); /* clear the error of a failed launch */
     return cudaStreamSynchronize(bench->stream) == cudaSuccess;
 }
 
-/* Some algorithms say only when they are first run that they cannot: the next takes over, with a
- * workspace of its own this once. */
+/* Some algorithms fail only when they first run. Then the next one replaces it, this time with a
+ * separate workspace. */
 static cs_status try_others(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                             cs_cuda_plan *plan, const cs_operands *at, cudnnStatus_t code,
                             cs_error *error)
@@ -330,14 +317,20 @@ static cs_status try_others(cs_bench *bench, const cs_kernel *kernel, cs_pass pa
             status = CS_CUDA(cudaMalloc(&room, (size_t)plan->workspace), error);
         if (status == CS_OK)
             code = start_conv(bench, pass, plan, at, room);
-        (void)cudaFree(room); /* waits; takes NULL */
+        (void)cudaFree(room); /* waits; accepts NULL */
     }
     return status;
 }
 
-static cs_status conv_biases(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
-                             const cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
+static cs_status run_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
+                          cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
 {
+    cudnnStatus_t code = start_conv(bench, pass, plan, at, at->workspace);
+    cs_status status = plan->proven ? check_start(code, pass, error)
+                                    : try_others(bench, kernel, pass, plan, at, code, error);
+    plan->proven = plan->proven || status == CS_OK;
+    if (status != CS_OK || kernel->op->biases == 0 || pass == CS_PASS_BACKWARD_INPUT)
+        return status;
     int64_t offset = kernel->op->weights * (int64_t)cs_precision_bytes(kernel->precision);
     if (pass == CS_PASS_FORWARD)
         return CS_CUDNN(cudnnAddTensor(bench->dnn, &one, plan->parameters,
@@ -350,24 +343,12 @@ static cs_status conv_biases(cs_bench *bench, const cs_kernel *kernel, cs_pass p
                     error);
 }
 
-static cs_status run_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
-                          cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
-{
-    cudnnStatus_t code = start_conv(bench, pass, plan, at, at->workspace);
-    cs_status status = plan->proven ? check_start(code, pass, error)
-                                    : try_others(bench, kernel, pass, plan, at, code, error);
-    plan->proven = plan->proven || status == CS_OK;
-    if (status != CS_OK || kernel->op->biases == 0 || pass == CS_PASS_BACKWARD_INPUT)
-        return status;
-    return conv_biases(bench, kernel, pass, plan, at, error);
-}
-
 const cs_cuda_operator cs_cuda_conv = {plan_conv, run_conv};
 
 /* ---- batch norm ---- */
 
-/* cuDNN takes scales and shifts in float32; of 2-byte numbers they are widened in the workspace,
- * where their gradients come as well: scales, shifts, and the gradients of both. */
+/* Whether scales and shifts must be converted, because cuDNN requires float32. The workspace holds
+ * scales, shifts, and the gradients of both. */
 static bool widens(const cs_kernel *kernel)
 {
     return cs_precision_bytes(kernel->precision) < sizeof(float);
@@ -386,7 +367,7 @@ static cs_status plan_batch_norm(cs_bench *bench, const cs_kernel *kernel, cs_pa
         cudnnDeriveBNTensorDescriptor(plan->parameters, plan->in, CUDNN_BATCHNORM_SPATIAL), error);
 }
 
-/* Scales as cuDNN reads them; shifts follow. */
+/* Returns scales as cuDNN reads them, followed by shifts. */
 static cs_status widen(cs_bench *bench, const cs_kernel *kernel, const cs_operands *at,
                        int64_t channels, const float **scales, cs_error *error)
 {
@@ -451,8 +432,8 @@ static cs_status plan_mean_pool(cs_bench *bench, const cs_kernel *kernel, cs_pas
         error);
 }
 
-/* cuDNN wants the output and the input in the backward of any pooling, though a mean's does not
- * depend on them: the output is not kept, and its gradient stands in for it. */
+/* cuDNN requires the input and the output for the backward of any pooling, though the mean does not
+ * depend on them. The output is not kept, so its gradient replaces it. */
 static cs_status run_mean_pool(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                                cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
 {

@@ -1,4 +1,5 @@
-/* Starts a small kernel (device-work.h) on the GPU: the only function that the CUDA compiler makes.
+/* Starts a small kernel (device-work.h) on the GPU: the only function that the CUDA compiler
+ * compiles.
  */
 #ifndef CS_CALIB_CUDA_KERNELS_H
 #define CS_CALIB_CUDA_KERNELS_H

@@ -1,9 +1,9 @@
-/* Linear layers by cuBLASLt. It counts columns first: what lies here as rows x columns is to it a
- * matrix of columns x rows. With x (rows, in), w (out, in), y (rows, out):
+/* Linear layers by cuBLASLt. Its matrices are column-major: rows x columns here are columns x rows
+ * for cuBLASLt. With x (rows, in), w (out, in), y (rows, out):
  *
- *     forward   y  = x w^T        to cuBLASLt  c (out, rows) = a^T b, a = w, b = x
- *     input     dx = dy w                      c (in, rows)  = a b,   a = w, b = dy
- *     weight    dw += dy^T x                   c (in, out)  += a b^T, a = x, b = dy
+ *     forward   y  = x w^T        for cuBLASLt  c (out, rows) = a^T b, a = w, b = x
+ *     input     dx = dy w                       c (in, rows)  = a b,   a = w, b = dy
+ *     weight    dw += dy^T x                    c (in, out)  += a b^T, a = x, b = dy
  */
 #include "calib/bench/cuda/cuda-device.h"
 
@@ -11,10 +11,10 @@
 
 static const int64_t workspace_limit = INT64_C(32) << 20;
 
-enum { MOST_ALIGNED = 16 }; /* bytes; kernels ask for no more */
+enum { MOST_ALIGNED = 16 }; /* bytes; kernels require no more */
 
 typedef struct matrix {
-    int64_t rows, columns, stride; /* in cuBLASLt's terms */
+    int64_t rows, columns, stride; /* column-major, as for cuBLASLt */
 } matrix;
 
 typedef struct product {
@@ -39,16 +39,9 @@ static product product_of(const cs_kernel *kernel, cs_pass pass, const int64_t s
     }
 }
 
-static cudaDataType_t type_of(cs_precision precision)
-{
-    return precision == CS_PRECISION_FP16   ? CUDA_R_16F
-           : precision == CS_PRECISION_BF16 ? CUDA_R_16BF
-                                            : CUDA_R_32F;
-}
-
 /* ---- plans ---- */
 
-/* The largest power of two, in bytes, that so many elements are a multiple of. */
+/* Returns the largest power of two, in bytes, that divides the size of these elements. */
 static uint32_t alignment_of(int64_t elements, cs_precision precision)
 {
     uint32_t bytes = MOST_ALIGNED;
@@ -57,12 +50,14 @@ static uint32_t alignment_of(int64_t elements, cs_precision precision)
     return bytes;
 }
 
-/* Algorithms depend on the alignment of the biases, which stand behind the weights: to the
- * heuristics a pointer says it that has no other meaning, until the product is run. */
+/* Describes a product. Algorithms depend on the alignment of the biases, which follow the weights.
+ * For the heuristics, a placeholder pointer has this alignment. */
 static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const product *p,
                           cs_error *error)
 {
-    cudaDataType_t type = type_of(kernel->precision);
+    cudaDataType_t type = kernel->precision == CS_PRECISION_FP16   ? CUDA_R_16F
+                          : kernel->precision == CS_PRECISION_BF16 ? CUDA_R_16BF
+                                                                   : CUDA_R_32F;
     cublasComputeType_t compute =
         kernel->precision == CS_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     cublasOperation_t a = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -96,11 +91,32 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
     return status;
 }
 
-/* Rows begin where both their length and their distance allow: views lie at multiples of their own
- * length. */
-static cs_status set_preference(cublasLtMatmulPreference_t preference, const cs_kernel *kernel,
-                                const product *p, int64_t limit, cs_error *error)
+/* Names an algorithm by numbers of the library, such as "cublaslt algo 21 tile 20 split 1". */
+static cs_status name_algorithm(cs_cuda_plan *plan, cs_error *error)
 {
+    static const cublasLtMatmulAlgoConfigAttributes_t names[] = {
+        CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_SPLITK_NUM};
+    int32_t values[3] = {0};
+    cs_status status = CS_OK;
+    for (int i = 0; i < 3 && status == CS_OK; i++)
+        status = CS_CUBLAS(cublasLtMatmulAlgoConfigGetAttribute(&plan->algo, names[i], &values[i],
+                                                                sizeof(values[i]), NULL),
+                           error);
+    snprintf(plan->algorithm, sizeof(plan->algorithm), "cublaslt algo %d tile %d split %d",
+             values[0], values[1], values[2]);
+    return status;
+}
+
+/* Chooses the first algorithm of the heuristics, which is expected to be the fastest. */
+static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, const product *p,
+                        int64_t limit, cs_cuda_plan *plan, cs_error *error)
+{
+    cublasLtMatmulPreference_t preference = NULL;
+    cublasLtMatmulHeuristicResult_t found;
+    int n = 0;
+    CS_TRY(CS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference), error));
+    /* The alignment of rows follows from their length and their distance; views begin at multiples
+     * of their own length. */
     static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
@@ -117,34 +133,6 @@ static cs_status set_preference(cublasLtMatmulPreference_t preference, const cs_
                                                                 sizeof(aligned)),
                            error);
     }
-    return status;
-}
-
-/* "cublaslt algo 21 tile 20 split 1": the library's own numbers. */
-static cs_status name_algorithm(cs_cuda_plan *plan, cs_error *error)
-{
-    static const cublasLtMatmulAlgoConfigAttributes_t names[] = {
-        CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_SPLITK_NUM};
-    int32_t values[3] = {0};
-    cs_status status = CS_OK;
-    for (int i = 0; i < 3 && status == CS_OK; i++)
-        status = CS_CUBLAS(cublasLtMatmulAlgoConfigGetAttribute(&plan->algo, names[i], &values[i],
-                                                                sizeof(values[i]), NULL),
-                           error);
-    snprintf(plan->algorithm, sizeof(plan->algorithm), "cublaslt algo %d tile %d split %d",
-             values[0], values[1], values[2]);
-    return status;
-}
-
-/* The heuristics list algorithms from the fastest that they expect: the first one is taken. */
-static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, const product *p,
-                        int64_t limit, cs_cuda_plan *plan, cs_error *error)
-{
-    cublasLtMatmulPreference_t preference = NULL;
-    cublasLtMatmulHeuristicResult_t found;
-    int n = 0;
-    CS_TRY(CS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference), error));
-    cs_status status = set_preference(preference, kernel, p, limit, error);
     if (status == CS_OK)
         status =
             CS_CUBLAS(cublasLtMatmulAlgoGetHeuristic(bench->lt, plan->product, plan->a, plan->b,
@@ -181,7 +169,7 @@ static int64_t sums_bytes(const cs_kernel *kernel, cs_pass pass)
                : 0;
 }
 
-/* Sums over rows come after the product, in the same place. */
+/* Plans the product; sums over rows are computed after it, in the same workspace. */
 static cs_status plan_linear(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                              cs_cuda_plan *plan, cs_error *error)
 {
@@ -192,8 +180,8 @@ static cs_status plan_linear(cs_bench *bench, const cs_kernel *kernel, cs_pass p
     return status;
 }
 
-/* A view has its rows further apart than was planned for: planned anew, once, in the same
- * workspace.
+/* Plans again, once and in the same workspace, if the rows of a view have a larger distance than
+ * planned.
  */
 static cs_status fit_strides(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                              const cs_operands *at, cs_cuda_plan *plan, cs_error *error)

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* What a destroyed descriptor answers helps nobody. */
+/* Errors of destroying are ignored. */
 void cs_cuda_plan_finish(cs_cuda_plan *plan)
 {
     if (plan->in)

@@ -1,10 +1,9 @@
-/* Bodies of the small kernels (device-work.h), for the GPU and, to be tested, for the host.
+/* Bodies of the small kernels (device-work.h), for the GPU and, in tests, for the host.
  *
- * A body of elements gets the number of its element; one of groups its group; one of rows the
- * number of its row, and goes through its groups by `lane`, `lane + lanes`, ...; on the host a row
- * has one lane, and sums over a row are what its only lane has. Numbers are read and written with
- * the work's precision and computed in float32. The precision is a parameter, so that a compiler
- * that knows it removes the choice.
+ * The argument of a body is the number of its element, group or row. A row's body runs through its
+ * groups by `lane`, `lane + lanes`, ...; on the host, a row has one lane, and the sum over a row is
+ * its value. Numbers are stored in the work's precision and computed in float32. The precision is a
+ * parameter, so that the compiler can remove branches on it.
  */
 #ifndef CS_CALIB_DEVICE_CODE_H
 #define CS_CALIB_DEVICE_CODE_H
@@ -48,7 +47,7 @@ CS_DEVICE void cs_set(cs_precision p, void *data, int64_t i, float value)
         ((float *)data)[i] = value;
 }
 
-/* Adds where several threads may at once. */
+/* Adds atomically. */
 CS_DEVICE void cs_add_to(cs_precision p, void *data, int64_t i, float value)
 {
     if (p == CS_PRECISION_BF16)
@@ -59,8 +58,8 @@ CS_DEVICE void cs_add_to(cs_precision p, void *data, int64_t i, float value)
         atomicAdd((float *)data + i, value);
 }
 
-/* Over the `lanes` threads of a row, which all get the result: a power of two up to 32, next to
- * each other in a warp, or a whole block of warps. */
+/* Combines the values of a row's `lanes` threads; all get the result. The threads are a power of
+ * two up to 32, adjacent in a warp, or a whole block of warps. */
 CS_DEVICE float cs_row_combine(float value, bool most, int lanes)
 {
     __shared__ float of_warp[32];
@@ -70,7 +69,7 @@ CS_DEVICE float cs_row_combine(float value, bool most, int lanes)
     }
     if (lanes <= 32)
         return value;
-    __syncthreads(); /* those of an earlier call have been read */
+    __syncthreads(); /* wait until all threads have read the values of an earlier call */
     if (threadIdx.x % 32 == 0)
         of_warp[threadIdx.x / 32] = value;
     __syncthreads();
@@ -82,7 +81,7 @@ CS_DEVICE float cs_row_combine(float value, bool most, int lanes)
 
 #else
 
-/* bfloat16: the upper half of a float, rounded to even. */
+/* bfloat16: the upper half of a float32, rounded to even. */
 CS_DEVICE float cs_get(cs_precision p, const void *data, int64_t i)
 {
     float value;
@@ -117,14 +116,15 @@ CS_DEVICE float cs_row_combine(float value, bool most, int lanes)
 
 #endif
 
-/* ---- groups: what a thread reads and writes at once ---- */
+/* ---- groups: adjacent elements that one access reads or writes ---- */
 
 enum {
-    CS_ACCESS = 16, /* bytes, the most that one instruction moves */
+    CS_ACCESS = 16, /* bytes; the most that one instruction moves */
     CS_GROUP_MOST = 8,
 };
 
-/* Elements first + [begin, end) of n neighbours: not all are there at the ends of an array or row.
+/* Elements first + [begin, end) of n adjacent ones; the ends of an array or row have incomplete
+ * groups.
  */
 typedef struct cs_device_group {
     int64_t first;
@@ -136,8 +136,8 @@ CS_DEVICE int cs_width(cs_precision p)
     return p == CS_PRECISION_FP16 || p == CS_PRECISION_BF16 ? 2 : 4;
 }
 
-/* Elements [from, to) are in so many groups, which begin at multiples of their size: those of a row
- * that begins in between are as well aligned as its array. */
+/* Returns the number of groups that contain elements [from, to). Groups begin at multiples of their
+ * size, so groups of a row are aligned like its array, wherever the row begins. */
 CS_DEVICE int64_t cs_groups(cs_precision p, int64_t from, int64_t to)
 {
     int n = CS_ACCESS / cs_width(p);
@@ -153,7 +153,7 @@ CS_DEVICE cs_device_group cs_group_of(cs_precision p, int64_t from, int64_t to, 
     return group;
 }
 
-/* The same neighbours of another array, which begins `by` elements before. */
+/* Returns the same group in another array, which begins `by` elements earlier. */
 CS_DEVICE cs_device_group cs_group_moved(cs_device_group group, int64_t by)
 {
     group.first += by;
@@ -165,14 +165,14 @@ CS_DEVICE bool cs_in_group(cs_device_group group, int k)
     return k >= group.begin && k < group.end;
 }
 
-/* Whether the group's numbers in memory can be accessed `bytes` at once. */
+/* Whether the group's numbers can be accessed `bytes` at a time. */
 CS_DEVICE bool cs_at_once(const void *data, cs_device_group group, int width, int bytes)
 {
     uintptr_t at = (uintptr_t)data + (uintptr_t)(group.first * width);
     return group.begin == 0 && group.end == group.n && at % (unsigned)bytes == 0;
 }
 
-/* One access to memory that is aligned to it. */
+/* Reads CS_ACCESS bytes from an aligned address. */
 CS_DEVICE void cs_fetch(char numbers[CS_ACCESS], const char *from)
 {
 #ifdef __CUDACC__
@@ -200,7 +200,7 @@ typedef union cs_numbers {
     uint16_t halves[CS_ACCESS / 2];
 } cs_numbers;
 
-/* What is not there is 0. */
+/* Loads a group; elements outside it are 0. */
 CS_DEVICE void cs_load(cs_precision p, const void *data, cs_device_group group, float *values)
 {
     int width = cs_width(p), n = CS_ACCESS / width;
@@ -234,7 +234,7 @@ CS_DEVICE void cs_store(cs_precision p, void *data, cs_device_group group, const
             cs_set(p, data, group.first + k, values[k]);
 }
 
-/* A hash of a position: the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
+/* Hashes a position with the mixing function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
 CS_DEVICE uint64_t cs_mix(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -243,13 +243,13 @@ CS_DEVICE uint64_t cs_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* In [0, 1). */
+/* Returns a number in [0, 1). */
 CS_DEVICE double cs_fraction(uint64_t seed, int64_t i)
 {
     return (double)(cs_mix(seed + (uint64_t)i) >> 11) * 0x1p-53;
 }
 
-/* ---- memory: y, by scale = limit ---- */
+/* ---- memory: y; scale is the limit ---- */
 
 CS_DEVICE void fill_numbers(cs_precision p, const cs_work *w, int64_t i)
 {
@@ -273,7 +273,7 @@ CS_DEVICE void accumulate(cs_precision p, const cs_work *w, cs_device_group grou
     cs_store(p, w->y, group, y);
 }
 
-/* Between the numbers of the work and float32: y = a, and y += a. */
+/* Convert between the work's precision and float32: y = a, and y += a. */
 CS_DEVICE void widen(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST];
@@ -295,8 +295,8 @@ typedef struct cs_unit_16 {
     uint64_t words[2];
 } __attribute__((aligned(16))) cs_unit_16;
 
-/* y[row * to_stride + j] = a[from * from_stride + j], of `columns` units per row, each of `kind`
- * (16, 4 or 2) bytes; from: the row, or its id in b if there are ids. */
+/* y[row * to_stride + j] = a[from * from_stride + j] for `columns` units per row, each of `kind`
+ * (16, 4 or 2) bytes. `from` is the row, or its id in b if b is not NULL. */
 CS_DEVICE void copy_rows(cs_precision p, const cs_work *w, int64_t i)
 {
     int64_t row = i / w->columns, j = i % w->columns;
@@ -311,7 +311,8 @@ CS_DEVICE void copy_rows(cs_precision p, const cs_work *w, int64_t i)
         ((uint16_t *)w->y)[to] = ((const uint16_t *)w->a)[from];
 }
 
-/* An optimizer with `kind` states, as backend.h has it: parameters a to y, states s, gradients t.
+/* Runs an optimizer with `kind` states, as in backend.h: a: parameters, y: updated ones, s: states,
+ * t: gradients.
  */
 CS_DEVICE void update(cs_precision p, const cs_work *w, cs_device_group group)
 {
@@ -366,7 +367,8 @@ CS_DEVICE float cs_map(int32_t kind, float x)
     return kind == CS_OP_SILU ? x * cs_sigmoid(x) : tanhf(x);
 }
 
-/* By the input of GELU and SiLU, by the output of the others. */
+/* Returns the derivative, as a function of the input for GELU and SiLU, and of the output for the
+ * others. */
 CS_DEVICE float cs_slope(int32_t kind, float x)
 {
     if (kind == CS_OP_RELU)
@@ -409,7 +411,7 @@ CS_DEVICE void add(cs_precision p, const cs_work *w, cs_device_group group)
     cs_store(p, w->y, group, a);
 }
 
-/* y = a + b, b again after every n. */
+/* y = a + b, where b repeats after every n elements. */
 CS_DEVICE void add_table(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float a[CS_GROUP_MOST], b[CS_GROUP_MOST];
@@ -435,7 +437,7 @@ CS_DEVICE void mul(cs_precision p, const cs_work *w, cs_device_group group)
     cs_store(p, w->y, group, a);
 }
 
-/* A byte per element, of a group in one word: element k has bits 8 k and up. */
+/* Loads a mask of one byte per element as one word; element k is in bits 8 k to 8 k + 7. */
 CS_DEVICE uint64_t cs_load_mask(const void *data, cs_device_group group)
 {
     const uint8_t *bytes = (const uint8_t *)data + group.first;
@@ -472,7 +474,8 @@ CS_DEVICE void cs_drop(float *values, cs_device_group group, uint64_t mask)
         values[k] = mask >> (8 * k) & 1 ? 2 * values[k] : 0;
 }
 
-/* Half of the elements, whatever the probability: time does not depend on it. s: mask. */
+/* Drops half of the elements, whatever the probability, because the time does not depend on it. s:
+ * mask. */
 CS_DEVICE void dropout_forward(cs_precision p, const cs_work *w, cs_device_group group)
 {
     float x[CS_GROUP_MOST];
@@ -493,8 +496,8 @@ CS_DEVICE void dropout_input(cs_precision p, const cs_work *w, cs_device_group g
     cs_store(p, w->y, group, g);
 }
 
-/* Turns a pair of features: item (row, pair); rows: of a sample, columns: features, scale: 1 or -1
- * for back. Half as many items as elements. */
+/* Rotates a pair of features. Item (row, pair), half as many items as elements; rows: per sample;
+ * columns: features; scale: 1, or -1 in backward. */
 CS_DEVICE void rotate(cs_precision p, const cs_work *w, int64_t i)
 {
     int64_t half = w->columns / 2, row = i / half, c = i % half, at = row * w->columns + c;
@@ -504,13 +507,13 @@ CS_DEVICE void rotate(cs_precision p, const cs_work *w, int64_t i)
     cs_set(p, w->y, at + half, a * sinf(angle) + b * cosf(angle));
 }
 
-/* ---- pooling; s: positions of maxima within their plane ---- */
+/* ---- pooling; s: positions of maxima in their plane ---- */
 
 typedef struct cs_span_1d {
     int32_t first, end;
 } cs_span_1d;
 
-/* Inputs of an output, along one direction. */
+/* Returns the inputs of an output, along one direction. */
 CS_DEVICE cs_span_1d cs_window_in(const cs_window_work *v, int axis, int32_t o)
 {
     int32_t n = v->in[axis], out = v->out[axis], first, end;
@@ -525,8 +528,8 @@ CS_DEVICE cs_span_1d cs_window_in(const cs_window_work *v, int axis, int32_t o)
     return span;
 }
 
-/* Outputs whose window has an input: of evenly divided ones those with o n / out < x + 1 and
- * (o + 1) n / out > x. */
+/* Returns the outputs whose window has an input. For adaptive pooling: o n / out < x + 1 and (o +
+ * 1) n / out > x. */
 CS_DEVICE cs_span_1d cs_window_out(const cs_window_work *v, int axis, int32_t x)
 {
     int32_t n = v->in[axis], out = v->out[axis], first, end;
@@ -542,8 +545,8 @@ CS_DEVICE cs_span_1d cs_window_out(const cs_window_work *v, int axis, int32_t x)
     return span;
 }
 
-/* An element's plane and its place in each direction. Within a plane 32 bits are enough, and what a
- * GPU divides by them takes a fraction of the time. */
+/* Returns an element's plane and its position in each direction. Positions in a plane fit 32 bits,
+ * which a GPU divides much faster than 64 bits. */
 CS_DEVICE int64_t cs_window_place(const int32_t size[3], int64_t i, int32_t at[3])
 {
     int32_t elements = size[0] * size[1] * size[2];
@@ -576,7 +579,7 @@ CS_DEVICE void pool_forward(cs_precision p, const cs_work *w, int64_t i)
     cs_set(p, w->y, i, v->most || count == 0 ? value : value / (float)count);
 }
 
-/* What an output's gradient adds to an input of its window. */
+/* Returns the part of an output's gradient that belongs to an input of its window. */
 CS_DEVICE float cs_pool_share(cs_precision p, const cs_work *w, int64_t out, const int32_t o[3],
                               int32_t place)
 {
@@ -591,7 +594,8 @@ CS_DEVICE float cs_pool_share(cs_precision p, const cs_work *w, int64_t out, con
     return cs_get(p, w->g, out) / (float)count;
 }
 
-/* An input takes from the outputs that saw it, so that no two threads write one place. */
+/* Sums, for one input, the gradients of all outputs that read it, so that no two threads write to
+ * the same place. */
 CS_DEVICE void pool_input(cs_precision p, const cs_work *w, int64_t i)
 {
     const cs_window_work *v = &w->window;
@@ -610,7 +614,7 @@ CS_DEVICE void pool_input(cs_precision p, const cs_work *w, int64_t i)
     cs_set(p, w->y, i, sum);
 }
 
-/* ---- embedding: a ids, item (id, feature) ---- */
+/* ---- embedding; a: ids, item (id, feature) ---- */
 
 CS_DEVICE void embedding_weight(cs_precision p, const cs_work *w, int64_t i)
 {
@@ -620,7 +624,8 @@ CS_DEVICE void embedding_weight(cs_precision p, const cs_work *w, int64_t i)
 
 /* ---- gradients of parameters that all rows share: sums over columns, in two steps ---- */
 
-/* With `flag` g times the normalised a: minus w (means, or NULL), times b (inverses), per row. */
+/* Returns g or, with `flag`, g times the normalised a: (a - w) * b per row; w: means or NULL, b:
+ * inverse deviations. */
 CS_DEVICE float cs_sum_term(cs_precision p, const cs_work *w, int64_t row, int64_t c)
 {
     const float *means = (const float *)w->w, *inverses = (const float *)w->b;
@@ -630,8 +635,8 @@ CS_DEVICE float cs_sum_term(cs_precision p, const cs_work *w, int64_t row, int64
     return g * (cs_get(p, w->a, row * w->columns + c) - (means ? means[row] : 0)) * inverses[row];
 }
 
-/* Item (chunk of n, column): s gets the sum over the chunk's rows of g, from_stride apart. Four are
- * read before the first is added: a thread that waits for each gets little. */
+/* Item (chunk of n, column). Sums the chunk's rows of g, from_stride apart, into s. Reads four
+ * numbers before adding them, because waiting for each one would be slow. */
 CS_DEVICE void sum_columns(cs_precision p, const cs_work *w, int64_t i)
 {
     int64_t chunk = i / w->columns, c = i % w->columns, end = (chunk + 1) * w->rows / w->n;
@@ -646,7 +651,7 @@ CS_DEVICE void sum_columns(cs_precision p, const cs_work *w, int64_t i)
     ((float *)w->s)[i] = sum;
 }
 
-/* y += the sums of `columns` chunks, from_stride apart; row: what the chunks call a column. */
+/* Adds the sums of `columns` chunks to y, from_stride apart; `row` is the chunks' column. */
 CS_DEVICE void add_partial_sums(cs_precision p, const cs_work *w, int64_t row, int lane, int lanes)
 {
     float sum = 0;
@@ -657,7 +662,7 @@ CS_DEVICE void add_partial_sums(cs_precision p, const cs_work *w, int64_t row, i
         cs_set(p, w->y, row, cs_get(p, w->y, row) + sum);
 }
 
-/* ---- rows: elements [at, end) of an array, a group to a lane ---- */
+/* ---- rows: elements [at, end) of an array, in groups that the lanes share ---- */
 
 typedef struct cs_row {
     int64_t at, end, groups;
@@ -681,7 +686,7 @@ CS_DEVICE float cs_row_most(cs_precision p, const void *data, cs_row row, int la
     return cs_row_combine(most, true, lanes);
 }
 
-/* The sum of exp(x - shift). */
+/* Returns the sum of exp(x - shift). */
 CS_DEVICE float cs_row_exponents(cs_precision p, const void *data, cs_row row, float shift,
                                  int lane, int lanes)
 {
@@ -695,14 +700,15 @@ CS_DEVICE float cs_row_exponents(cs_precision p, const void *data, cs_row row, f
     return cs_row_combine(sum, false, lanes);
 }
 
-/* ---- layer norm (flag) and RMS norm; s: means, inverses, or inverses, normalised input ---- */
+/* ---- layer norm (flag) and RMS norm; s: means and inverse deviations, or inverse deviations and
+ * normalised input ---- */
 
 CS_DEVICE float *cs_norm_inverses(const cs_work *w)
 {
     return (float *)w->s + (w->flag ? w->rows : 0);
 }
 
-/* The mean, and the inverse of the deviation. */
+/* Return the mean, and the inverse deviation. */
 CS_DEVICE float cs_norm_mean(cs_precision p, const cs_work *w, cs_row row, int lane, int lanes)
 {
     float sum = 0, x[CS_GROUP_MOST];
@@ -757,7 +763,7 @@ CS_DEVICE void norm_forward(cs_precision p, const cs_work *w, int64_t number, in
     }
 }
 
-/* Normalised input, and gradients times scales; 0 where the row is not. */
+/* Computes the normalised input, and the gradient times the scale; both are 0 outside the row. */
 CS_DEVICE void cs_norm_terms(cs_precision p, const cs_work *w, cs_row row, cs_device_group group,
                              float mean, float inverse, float *normal, float *scaled)
 {
@@ -796,7 +802,7 @@ CS_DEVICE void norm_input(cs_precision p, const cs_work *w, int64_t number, int 
     }
 }
 
-/* ---- losses; y[row]: float32 sums, which sum_up makes one of ---- */
+/* ---- losses; y[row]: float32 sums, which sum_up adds ---- */
 
 /* s: logarithms of the probabilities, float32; t: targets, int64. */
 CS_DEVICE void entropy_forward(cs_precision p, const cs_work *w, int64_t number, int lane,
@@ -834,7 +840,7 @@ CS_DEVICE void entropy_input(cs_precision p, const cs_work *w, int64_t number, i
     }
 }
 
-/* A row is one of `rows` shares of the n elements; s: the target, zeros. */
+/* A row is one of `rows` parts of the n elements; s: the target, zeros. */
 CS_DEVICE void squares_forward(cs_precision p, const cs_work *w, int64_t number, int lane,
                                int lanes)
 {
@@ -866,7 +872,7 @@ CS_DEVICE void squares_input(cs_precision p, const cs_work *w, cs_device_group g
     cs_store(p, w->y, group, a);
 }
 
-/* y = scale * sum of a: n float32 into one. */
+/* y = scale * sum of a, n float32 numbers. */
 CS_DEVICE void sum_up(cs_precision p, const cs_work *w, int64_t number, int lane, int lanes)
 {
     float sum = 0;
@@ -878,11 +884,11 @@ CS_DEVICE void sum_up(cs_precision p, const cs_work *w, int64_t number, int lane
         *(float *)w->y = sum * w->scale;
 }
 
-/* ---- attention: matrices of columns x columns, one per sample and head, whose rows lie to_stride
- * apart, of a second array from_stride ---- */
+/* ---- attention: matrices of columns x columns, one per sample and head; rows to_stride apart,
+ * those of a second array from_stride ---- */
 
-/* y = softmax(y) of a row; with `flag` token r sees tokens up to itself only. Once more to t, where
- * there is one, at from_stride. */
+/* y = softmax(y) of a row; with `flag`, token r reads only tokens up to itself. Also written to t,
+ * from_stride apart, if t is not NULL. */
 CS_DEVICE void weigh_forward(cs_precision p, const cs_work *w, int64_t number, int lane, int lanes)
 {
     int64_t at = number * w->to_stride, seen = w->flag ? number % w->columns + 1 : w->columns;
@@ -900,7 +906,7 @@ CS_DEVICE void weigh_forward(cs_precision p, const cs_work *w, int64_t number, i
     }
 }
 
-/* y: from the gradient of the weights a, at from_stride, to that of the scores. */
+/* Turns the gradient of the weights (a, from_stride apart) into the gradient of the scores (y). */
 CS_DEVICE void weigh_input(cs_precision p, const cs_work *w, int64_t number, int lane, int lanes)
 {
     cs_row row = cs_row_of(p, number * w->to_stride, w->columns);
@@ -924,8 +930,8 @@ CS_DEVICE void weigh_input(cs_precision p, const cs_work *w, int64_t number, int
     }
 }
 
-/* y: lists of pointers to matrices, in the order (place among the heads that share keys, sample,
- * head of keys), so that those of one place follow each other. Item (list, pointer). */
+/* y: lists of pointers to matrices, in the order (index in the heads that share keys, sample, head
+ * of keys), so that equal indices are adjacent. Item (list, pointer). */
 CS_DEVICE void point(cs_precision p, const cs_work *w, int64_t i)
 {
     const cs_point_work *v = &w->point;

@@ -2,9 +2,9 @@
 
 enum {
     FLOAT = sizeof(float),
-    MANY_ITEMS = 1 << 18,  /* what keeps a large GPU busy */
-    MOST_CHUNKS = 1 << 12, /* what the threads of a block add up in little time */
-    SHARES = 1024,         /* of the elements of a squared error */
+    MANY_ITEMS = 1 << 18,  /* number of items that keeps a large GPU busy */
+    MOST_CHUNKS = 1 << 12, /* number of chunks that the threads of a block add quickly */
+    SHARES = 1024,         /* parts of the elements of a squared error */
 };
 
 cs_status cs_launch(const cs_launcher *launcher, cs_body body, cs_precision precision,
@@ -14,30 +14,15 @@ cs_status cs_launch(const cs_launcher *launcher, cs_body body, cs_precision prec
                       : launcher->start(launcher->context, body, precision, work, items, error);
 }
 
-/* ---- what is said again and again ---- */
+/* ---- common parts ---- */
 
 typedef struct call {
     const cs_launcher *launcher;
     const cs_kernel *kernel;
     const cs_operands *at;
     cs_error *error;
-    int64_t batch, in, out, rows, columns; /* elements of the batch; of the first input */
+    int64_t batch, in, out, rows, columns; /* elements of the batch; shape of the first input */
 } call;
-
-static call call_of(const cs_launcher *launcher, const cs_kernel *kernel, const cs_operands *at,
-                    cs_error *error)
-{
-    const cs_tensor_info *in = cs_kernel_in(kernel, 0);
-    return (call){.launcher = launcher,
-                  .kernel = kernel,
-                  .at = at,
-                  .error = error,
-                  .batch = kernel->batch,
-                  .in = in->elements * kernel->batch,
-                  .out = cs_kernel_out(kernel)->elements * kernel->batch,
-                  .rows = cs_tensor_rows(in) * kernel->batch,
-                  .columns = cs_tensor_columns(in)};
-}
 
 static cs_status start(const call *c, cs_body body, const cs_work *work, int64_t items)
 {
@@ -62,7 +47,7 @@ int64_t cs_device_sums_bytes(int64_t rows, int64_t columns)
     return FLOAT * chunks_of(rows, columns) * columns;
 }
 
-/* `work` has g, from_stride, rows, columns, and what is normalised. */
+/* Sums rows. `work` has g, from_stride, rows, columns, and what is normalised. */
 static cs_status sum_rows(const cs_launcher *launcher, cs_precision precision, cs_work *work,
                           void *to, void *workspace, cs_error *error)
 {
@@ -113,7 +98,7 @@ cs_status cs_device_update(const cs_launcher *launcher, const cs_update *update,
     return cs_launch(launcher, CS_BODY_update, update->precision, &work, update->parameters, error);
 }
 
-/* ---- element by element ---- */
+/* ---- elementwise operators ---- */
 
 static cs_status map(const call *c, cs_pass pass)
 {
@@ -127,7 +112,8 @@ static cs_status map(const call *c, cs_pass pass)
     return start(c, forward ? CS_BODY_map_forward : CS_BODY_map_input, &work, c->out);
 }
 
-/* Of two tensors, or of one and a learned table whose first rows every sample takes. */
+/* Adds two tensors, or a tensor and the first rows of a learned table, the same for every
+ * sample. */
 static cs_status add(const call *c, cs_pass pass)
 {
     bool learned = c->kernel->op->n_inputs == 1;
@@ -180,15 +166,14 @@ static cs_status rotary(const call *c, cs_pass pass)
 
 /* ---- copies ---- */
 
-/* Bytes that can be copied at once: the largest unit that all addresses and distances are multiples
- * of. */
+/* Returns the largest unit of a copy, in bytes, that divides all addresses and distances. */
 static int32_t unit_of(uintptr_t addresses_and_distances)
 {
     return addresses_and_distances % 16 == 0 ? 16 : addresses_and_distances % 4 == 0 ? 4 : 2;
 }
 
-/* n numbers per row, of rows that are from_stride and to_stride apart; with ids of the rows that
- * they name. */
+/* Copies n numbers per row; rows are from_stride and to_stride apart. With ids, copies the rows
+ * that they name. */
 cs_status cs_device_copy_rows(const cs_launcher *launcher, cs_precision precision,
                               const cs_rows *rows, cs_error *error)
 {
@@ -221,7 +206,7 @@ static cs_status copy(const call *c, cs_pass pass)
     return to && to != from ? copy_blocks(c, from, n, to, n, n) : CS_OK;
 }
 
-/* A learned first row stands in front where there are parameters. */
+/* Concatenates; if there are parameters, they are a learned first row. */
 static cs_status concat(const call *c, cs_pass pass)
 {
     int64_t whole = c->out / c->batch, first = c->kernel->op->weights;
@@ -245,7 +230,7 @@ static cs_status concat(const call *c, cs_pass pass)
     return status;
 }
 
-/* ---- gathering ---- */
+/* ---- pooling and embeddings ---- */
 
 cs_window_work cs_device_window(const cs_kernel *kernel)
 {
@@ -378,7 +363,7 @@ static cs_status squares(const call *c, cs_pass pass)
     return start(c, CS_BODY_squares_input, &work, c->in);
 }
 
-/* ---- all of them ---- */
+/* ---- all operators ---- */
 
 static cs_status (*const operators[CS_N_OP_KINDS])(const call *c, cs_pass pass) = {
     [CS_OP_LAYER_NORM] = row_norm,
@@ -429,6 +414,15 @@ int64_t cs_device_workspace(const cs_kernel *kernel, cs_pass pass)
 cs_status cs_device_run(const cs_launcher *launcher, const cs_kernel *kernel, cs_pass pass,
                         const cs_operands *at, cs_error *error)
 {
-    call c = call_of(launcher, kernel, at, error);
+    const cs_tensor_info *in = cs_kernel_in(kernel, 0);
+    call c = (call){.launcher = launcher,
+                    .kernel = kernel,
+                    .at = at,
+                    .error = error,
+                    .batch = kernel->batch,
+                    .in = in->elements * kernel->batch,
+                    .out = cs_kernel_out(kernel)->elements * kernel->batch,
+                    .rows = cs_tensor_rows(in) * kernel->batch,
+                    .columns = cs_tensor_columns(in)};
     return operators[kernel->op->kind](&c, pass);
 }

@@ -1,18 +1,19 @@
-/* What one small kernel of a GPU does, as data: own kernels for what libraries do not offer.
+/* The work of one small GPU kernel, as data; own kernels cover what libraries do not offer.
  *
- * A body does one item of a kernel: an element, a group of neighbours, or a row that several
- * threads share (device-code.h). A work says where it reads and writes. The bodies are compiled for
- * the GPU, and for the host to be tested; which of them an operator needs is device-operators.h.
+ * A body processes one item of a kernel: an element, a group of adjacent elements, or a row that
+ * several threads share (device-code.h). A work says where it reads and writes. The bodies are
+ * compiled for the GPU and, for tests, for the host; device-operators.h chooses the bodies of an
+ * operator.
  *
- * Plain C and C++: the CUDA compiler reads it too.
+ * Plain C and C++, because the CUDA compiler also reads this file.
  */
 #ifndef CS_CALIB_DEVICE_WORK_H
 #define CS_CALIB_DEVICE_WORK_H
 
 #include "sim/model/precision.h"
 
-/* name, what an item is: an element; a group of neighbours, as many as 16 bytes hold, which a
- * thread reads and writes at once; a row */
+/* name, item: an element; a group of adjacent elements, 16 bytes, which a thread reads and writes
+ * in one access; a row */
 #define CS_BODY_MAP(X)                                                                             \
     X(fill_numbers, element)                                                                       \
     X(fill_ids, element)                                                                           \
@@ -52,20 +53,19 @@ typedef enum cs_body {
         CS_N_BODIES
 } cs_body;
 
-/* A window over images of up to three directions, of fewer than 2^31 elements each. */
+/* A window over images of up to three directions, with fewer than 2^31 elements each. */
 typedef struct cs_window_work {
     int32_t in[3], out[3], kernel[3], stride[3], pad[3];
-    int32_t adaptive, most; /* evenly divided; the maximum, not the mean */
+    int32_t adaptive, most; /* adaptive pooling; maximum instead of mean */
 } cs_window_work;
 
 enum { CS_POINT_LISTS = 10 };
 
-/* Where the matrices of attention's heads begin: the list of pointers to them, for a product of
- * many matrices. */
+/* The start of each matrix of attention's heads: a list of pointers, for a batched product. */
 typedef struct cs_point_list {
     char *base;
     int64_t sample_stride, head_stride; /* bytes */
-    int32_t per_key;                    /* one for all heads that share keys */
+    int32_t per_key;                    /* one matrix for all heads that share keys */
 } cs_point_list;
 
 typedef struct cs_point_work {
@@ -73,8 +73,8 @@ typedef struct cs_point_work {
     int64_t samples, keys, shared; /* keys: heads of keys; shared: heads per head of keys */
 } cs_point_work;
 
-/* What each body takes stands with it in device-code.h. Of rows, `columns` tells how long they are,
- * so that short ones get few threads; 0: long. */
+/* The members that each body uses are described at the body, in device-code.h. `columns` is the
+ * length of rows, so that short ones get few threads; 0: long. */
 typedef struct cs_work {
     const void *a, *b, *g, *w;
     void *y, *s, *t;

@@ -19,7 +19,8 @@ static cs_status check(ncclResult_t code, const char *call, int line, cs_error *
 
 /* ---- connecting ---- */
 
-/* A number for a GPU of any machine: 48 bits of its identifier, which a double holds. */
+/* Returns a number that identifies a GPU of any machine: 48 bits of its identifier, which a double
+ * can hold. */
 static cs_status identify(const cs_wire *wire, double *number, cs_error *error)
 {
     struct cudaDeviceProp gpu;
@@ -31,7 +32,7 @@ static cs_status identify(const cs_wire *wire, double *number, cs_error *error)
     return CS_OK;
 }
 
-/* NCCL wants a GPU of its own for every process. All processes come to the same answer. */
+/* Whether every process has its own GPU, which NCCL requires. All processes get the same answer. */
 static cs_status have_own_gpus(const cs_wire *wire, bool *own, cs_error *error)
 {
     double *numbers = calloc(wire->size, sizeof(*numbers));
@@ -66,8 +67,8 @@ static cs_status connect(cs_wire *wire, bool *fits, cs_error *error)
     return status;
 }
 
-/* Destroying waits for what is under way, which never ends when another process has failed; what
- * aborting comes to is of no use to anybody. */
+/* Disconnects. After a failure, aborts and ignores its result, because destroying would wait
+ * forever for work that needs the failed process. */
 static cs_status disconnect(cs_wire *wire, bool failed, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -103,8 +104,8 @@ static cs_status receive(cs_wire *wire, uint32_t from, void *data, int64_t bytes
         error);
 }
 
-/* Rank 0 has a share for each (scatters), gets one from each (gathers), or every rank does both:
- * all at once. */
+/* Exchanges equal shares, all at the same time: from rank 0 to each (scatters), from each to rank 0
+ * (gathers), or both. */
 static cs_status exchange(cs_wire *wire, const char *from, char *to, int64_t share, bool scatters,
                           bool gathers, cs_error *error)
 {

@@ -1,4 +1,4 @@
-/* Messages between GPUs by NCCL, a GPU per process. Work is started on the device's stream. */
+/* Messages between GPUs by NCCL, one GPU per process. All work runs in the device's stream. */
 #ifndef CS_CALIB_NCCL_WIRE_H
 #define CS_CALIB_NCCL_WIRE_H
 

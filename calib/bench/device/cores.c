@@ -7,9 +7,9 @@
 #include <string.h>
 
 _Static_assert(sizeof(cpu_set_t) == sizeof(cs_bench_cores),
-               "cores are kept as the system has them");
+               "a set of cores has the format of the system");
 
-/* That it fails is no error: without it times vary more. */
+/* Ignores failure: without pinning, times only vary more. */
 void cs_bench_unpin(const cs_bench_cores *cores)
 {
     cpu_set_t allowed;

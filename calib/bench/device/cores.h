@@ -1,30 +1,31 @@
-/* Which cores the calling process computes on. */
+/* Cores that the calling process runs on. */
 #ifndef CS_CALIB_CORES_H
 #define CS_CALIB_CORES_H
 
 #include "calib/bench/device/backend.h"
 
-/* Cores that a process may run on, as the system keeps them. */
+/* A set of allowed cores, in the format of the system. */
 typedef struct cs_bench_cores {
     uint64_t bits[16];
 } cs_bench_cores;
 
-/* The calling process, onto the core with that number among those that it may run on. Returns
- * these; children that are made meanwhile inherit the one core. Without effect for a device with a
- * memory of its own, whose driver has threads that would be in the way of the one that starts
- * kernels. */
+/* Binds the calling process to one core, the number-th of its allowed cores. Returns the previously
+ * allowed cores. Child processes that are created meanwhile inherit the one core. Has no effect for
+ * a device with its own memory, because the threads of its driver would delay the thread that
+ * starts kernels. */
 cs_bench_cores cs_bench_pin(const cs_backend *backend, uint32_t number);
 
-/* Onto all of those again. */
+/* Restores the allowed cores. */
 void cs_bench_unpin(const cs_bench_cores *cores);
 
-/* How many the calling process may run on; 0: not known. */
+/* Returns the number of cores that the calling process may run on; 0: unknown. */
 uint32_t cs_bench_count_cores(void);
 
-/* For notes, where `processes` of a machine are: "each on a core of its own". Returns `text`. */
+/* Writes where `processes` processes of a machine run, for notes, such as "each on a core of its
+ * own". Returns `text`. */
 char *cs_bench_places(const cs_backend *backend, uint32_t processes, char *text, size_t size);
 
-/* The only core that the calling process may run on, or -1. */
+/* Returns the only core that the calling process may run on, or -1. */
 int cs_bench_core(void);
 
 #endif

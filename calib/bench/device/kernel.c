@@ -8,7 +8,8 @@ int64_t cs_kernel_targets_at(const cs_kernel *kernel)
     return (bytes + INDEX - 1) / INDEX * INDEX;
 }
 
-/* The weights; with dropout also those behind it, and its mask. */
+/* Returns the bytes of the weights; with dropout also of the weights after dropout, and the
+ * mask. */
 static int64_t saved_of_attention(const cs_kernel *kernel)
 {
     const cs_attention *a = &kernel->op->attention;

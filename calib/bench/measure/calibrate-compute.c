@@ -13,15 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- others that compute at the same time ---- */
+/* ---- load: other processes that compute at the same time ---- */
 
 typedef struct other_processes {
-    pid_t *children; /* 0: has ended, and was waited for */
+    pid_t *children; /* 0: has ended and was waited for */
     uint32_t n;
-    cs_bench_cores cores; /* that this process may run on, while it is on one of them */
+    cs_bench_cores cores; /* allowed cores of this process, while it is bound to one */
 } other_processes;
 
-/* Trains until it is killed: by its parent, or by the system when that is gone, however it went. */
+/* Trains until killed, by its parent or, if the parent dies in any way, by the system. */
 static void keep_busy(const cs_measure_options *options, pid_t parent)
 {
     cs_measure_options endless = *options;
@@ -66,11 +66,12 @@ static cs_status start_load(const cs_measure_options *options, uint32_t processe
         }
         load->children[load->n++] = child;
     }
-    load->cores = cs_bench_pin(options->backend, 0); /* not before: children inherit the cores */
+    /* after the forks, because children inherit the cores */
+    load->cores = cs_bench_pin(options->backend, 0);
     return CS_OK;
 }
 
-/* What was measured while one of them was gone is not what was asked for. */
+/* Fails if a process of the load has ended: the measurement is then not what was requested. */
 static cs_status check_load(other_processes *load, cs_error *error)
 {
     for (uint32_t i = 0; i < load->n; i++) {
@@ -79,25 +80,12 @@ static cs_status check_load(other_processes *load, cs_error *error)
             continue;
         load->children[i] = 0;
         return cs_error_add(error, CS_FAILED,
-                            "process %u of those that were to compute at the same time has ended "
+                            "process %u, which should compute at the same time, has ended "
                             "(%s %d)",
                             i + 2, WIFSIGNALED(code) ? "signal" : "exit code",
                             WIFSIGNALED(code) ? WTERMSIG(code) : WEXITSTATUS(code));
     }
     return CS_OK;
-}
-
-static void stop_load(other_processes *load)
-{
-    for (uint32_t i = 0; i < load->n; i++) {
-        if (load->children[i] == 0)
-            continue;
-        kill(load->children[i], SIGKILL);
-        while (waitpid(load->children[i], NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    free(load->children);
-    cs_bench_unpin(&load->cores);
 }
 
 /* ---- one batch size ---- */
@@ -111,25 +99,6 @@ typedef struct subject {
     uint32_t source;
     const cs_progress *progress;
 } subject;
-
-static void tell(const cs_measure_report *report, const cs_net *net, uint32_t batch)
-{
-    fprintf(stderr,
-            "%s, batch %u: %u steps after %u to warm up, %u pieces of work, %.4f ms a step (%.4f "
-            "to %.4f)\n",
-            net->name, batch, report->steps, report->warm_up, report->pieces,
-            1e3 * report->step.median, 1e3 * report->step.low, 1e3 * report->step.high);
-    fprintf(stderr, "  memory: %.1f MB live at the peak, %.1f MB held",
-            (double)report->peak_bytes / 1e6, (double)report->held_bytes / 1e6);
-    if (report->outside_bytes > 0)
-        fprintf(stderr, ", %.1f MB in use besides", (double)report->outside_bytes / 1e6);
-    fputc('\n', stderr);
-    if (report->unsettled > 0)
-        fprintf(stderr,
-                "  NOT SETTLED: the time limit left %u passes with wider intervals, or too few "
-                "steps for any\n",
-                report->unsettled);
-}
 
 static cs_status add_memory(const subject *s, uint32_t batch, const cs_measure_report *report,
                             cs_costs *costs, cs_error *error)
@@ -154,32 +123,6 @@ static cs_status add_memory(const subject *s, uint32_t batch, const cs_measure_r
     return cs_costs_add_memory(costs, &entry, error);
 }
 
-/* Into `costs`, with what was measured before an error; nothing when other processes were gone. */
-static cs_status measure_beside(const cs_measure_options *options, uint32_t processes,
-                                cs_costs *costs, cs_measure_report *report, cs_error *error)
-{
-    other_processes others;
-    cs_costs made;
-    cs_costs_init(&made);
-    uint32_t same; /* place of the only source */
-    cs_status status = cs_costs_add_source(&made, &costs->sources[options->source], &same, error);
-    cs_measure_options alone = *options;
-    alone.source = same;
-    if (status == CS_OK) {
-        status = start_load(options, processes, &others, error);
-        if (status == CS_OK)
-            status = cs_measure_compute(&alone, &made, report, error);
-        cs_status gone = check_load(&others, status == CS_OK ? error : NULL);
-        stop_load(&others);
-        status = status == CS_OK ? gone : status;
-        cs_status merged =
-            gone == CS_OK ? cs_costs_merge(costs, &made, status == CS_OK ? error : NULL) : CS_OK;
-        status = status == CS_OK ? merged : status;
-    }
-    cs_costs_finish(&made);
-    return status;
-}
-
 static cs_status measure_batch(const subject *s, uint32_t batch, cs_costs *costs, cs_error *error)
 {
     cs_accelerator none;
@@ -199,16 +142,61 @@ static cs_status measure_batch(const subject *s, uint32_t batch, cs_costs *costs
                                   .time_limit = cs_time_seconds(s->request->time_limit),
                                   .source = s->source,
                                   .progress = s->progress};
-    cs_status status = measure_beside(&options, s->request->processes, costs, &report, error);
+    /* Add the results to `costs`, also those before an error; but none if a process of the load has
+     * ended. */
+    other_processes others;
+    cs_costs made;
+    cs_costs_init(&made);
+    uint32_t same; /* index of the only source */
+    cs_status status = cs_costs_add_source(&made, &costs->sources[options.source], &same, error);
+    cs_measure_options alone = options;
+    alone.source = same;
+    if (status == CS_OK) {
+        status = start_load(&options, s->request->processes, &others, error);
+        if (status == CS_OK)
+            status = cs_measure_compute(&alone, &made, &report, error);
+        cs_status gone = check_load(&others, status == CS_OK ? error : NULL);
+        other_processes *load = &others;
+        for (uint32_t i = 0; i < load->n; i++) {
+            if (load->children[i] == 0)
+                continue;
+            kill(load->children[i], SIGKILL);
+            while (waitpid(load->children[i], NULL, 0) < 0 && errno == EINTR)
+                ;
+        }
+        free(load->children);
+        cs_bench_unpin(&load->cores);
+        status = status == CS_OK ? gone : status;
+        cs_status merged =
+            gone == CS_OK ? cs_costs_merge(costs, &made, status == CS_OK ? error : NULL) : CS_OK;
+        status = status == CS_OK ? merged : status;
+    }
+    cs_costs_finish(&made);
     cs_net_chain_finish(&chain);
     if (status == CS_OK)
         status = add_memory(s, batch, &report, costs, error);
-    if (status == CS_OK)
-        tell(&report, s->net, batch);
+    if (status == CS_OK) {
+        fprintf(
+            stderr,
+            "%s, batch %u: %u steps after %u to warm up, %u pieces of work, %.4f ms a step (%.4f "
+            "to %.4f)\n",
+            s->net->name, batch, report.steps, report.warm_up, report.pieces,
+            1e3 * report.step.median, 1e3 * report.step.low, 1e3 * report.step.high);
+        fprintf(stderr, "  memory: %.1f MB live at the peak, %.1f MB held",
+                (double)report.peak_bytes / 1e6, (double)report.held_bytes / 1e6);
+        if (report.outside_bytes > 0)
+            fprintf(stderr, ", %.1f MB used by others", (double)report.outside_bytes / 1e6);
+        fputc('\n', stderr);
+        if (report.unsettled > 0)
+            fprintf(stderr,
+                    "  NOT SETTLED: at the time limit, %u passes have wider intervals, or too few "
+                    "steps for any\n",
+                    report.unsettled);
+    }
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all batch sizes ---- */
 
 static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs_request *request,
                             cs_costs *costs, uint32_t *id, cs_error *error)
@@ -223,7 +211,7 @@ static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs
     if (backend->own_memory)
         snprintf(notes, sizeof(notes), "%s", request->notes);
     else
-        snprintf(notes, sizeof(notes), "%s%s%u process%s at once, %s", request->notes,
+        snprintf(notes, sizeof(notes), "%s%s%u process%s at the same time, %s", request->notes,
                  request->notes[0] ? "; " : "", request->processes,
                  request->processes == 1 ? "" : "es",
                  cs_bench_places(backend, request->processes, places, sizeof(places)));
@@ -231,7 +219,7 @@ static cs_status add_source(const cs_backend *backend, cs_bench *bench, const cs
     return cs_costs_add_source(costs, &source, id, error);
 }
 
-/* `done`: batch sizes that were measured to the end. */
+/* Measures all batch sizes; `done` counts those that were completed. */
 static cs_status measure_all(subject *s, cs_costs *costs, uint32_t *done, cs_error *error)
 {
     const uint32_t *batches = s->request->batches.items;
@@ -241,7 +229,7 @@ static cs_status measure_all(subject *s, cs_costs *costs, uint32_t *done, cs_err
     return cs_measure_copies(s->backend, s->bench, s->source, s->progress, costs, error);
 }
 
-/* A process that has a GPU open cannot be copied. */
+/* Checks the request. A process that has opened a GPU cannot fork. */
 static cs_status check_request(const cs_backend *backend, const cs_request *request,
                                cs_precision precision, cs_error *error)
 {
@@ -250,24 +238,15 @@ static cs_status check_request(const cs_backend *backend, const cs_request *requ
                             backend->name, cs_precision_names[precision]);
     if (backend->own_memory && request->processes > 1)
         return cs_error_add(error, CS_INVALID,
-                            "processes: must be 1 on a device with a memory of its own (got %u)",
+                            "processes: must be 1 on a device with its own memory (got %u)",
                             request->processes);
     uint32_t cores = cs_bench_count_cores();
     if (request->processes > 1 && cores > 0 && request->processes > cores)
         return cs_error_add(error, CS_USAGE,
-                            "--processes must be at most %u, for each measures on a core of its "
-                            "own (got %u)",
+                            "--processes must be at most %u, because each process needs its "
+                            "own core (got %u)",
                             cores, request->processes);
     return CS_OK;
-}
-
-static void tell_missing(const cs_request *request, const cs_net *net, uint32_t done)
-{
-    const uint32_t *batches = request->batches.items;
-    fprintf(stderr, "%s: has what was measured so far; missing or cut short:", request->output);
-    for (uint32_t i = done; i < request->batches.n; i++)
-        fprintf(stderr, " %s at batch %u,", net->name, batches[i]);
-    fprintf(stderr, " copies\n");
 }
 
 static cs_status save(const cs_request *request, const cs_net *net, const cs_costs *costs,
@@ -276,12 +255,17 @@ static cs_status save(const cs_request *request, const cs_net *net, const cs_cos
     if (costs->n_compute == 0)
         return status;
     cs_status saved = cs_costs_add_to_file(costs, request->output, error);
-    if (status != CS_OK && saved == CS_OK)
-        tell_missing(request, net, done);
+    if (status != CS_OK && saved == CS_OK) {
+        const uint32_t *batches = request->batches.items;
+        fprintf(stderr, "%s: has the results so far; missing or incomplete:", request->output);
+        for (uint32_t i = done; i < request->batches.n; i++)
+            fprintf(stderr, " %s at batch %u,", net->name, batches[i]);
+        fprintf(stderr, " copies\n");
+    }
     return status == CS_OK ? saved : status;
 }
 
-/* What was measured before something failed is saved; the message stands. */
+/* Saves the results so far, even after a failure, whose message remains. */
 cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
                            const cs_progress *progress, cs_error *error)
 {

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* All of them where none are named. */
+/* Returns the chosen collectives; all if none are named. */
 static uint32_t choose(const cs_list *names)
 {
     const uint32_t *chosen = names->items;
@@ -49,12 +49,12 @@ static cs_status describe_places(const cs_wire *wire, char *text, size_t size, c
     else if (count.cores == 0)
         snprintf(where, sizeof(where), "not bound to cores");
     else
-        snprintf(where, sizeof(where), "on %u cores, which they take turns on", count.cores);
+        snprintf(where, sizeof(where), "taking turns on %u cores", count.cores);
     snprintf(text, size, "%u processes of %u machine%s%s, %s", wire->size, wire->n_nodes,
-             wire->n_nodes == 1 ? "" : "s", wire->pretended ? " (pretended)" : "", where);
+             wire->n_nodes == 1 ? "" : "s", wire->pretended ? " (simulated)" : "", where);
     if (status == CS_OK && count.cores < wire->size && wire->rank == 0)
         fprintf(stderr,
-                "sim: warning: %s: these are not the times of processes that have a core "
+                "sim: warning: %s: times are not realistic for processes that have a core "
                 "each\n",
                 text);
     return status;
@@ -76,7 +76,7 @@ static cs_status add_source(const cs_request *request, const cs_wire *wire, cs_c
     return cs_costs_add_source(costs, &source, id, error);
 }
 
-/* MPI through the host's memory is not what was asked for. */
+/* Fails if messages would take a detour through host memory, because the request is for NCCL. */
 static cs_status check_carrier(const cs_wire *wire, cs_error *error)
 {
     if (!wire->backend->own_memory || wire->carrier)
@@ -86,7 +86,7 @@ static cs_status check_carrier(const cs_wire *wire, cs_error *error)
                             "this program was built without NCCL: install it and build again, or "
                             "measure the messages of processes with --backend mpi");
     return cs_error_add(error, CS_USAGE,
-                        "NCCL needs a GPU for each process, and %u processes share some: lower "
+                        "NCCL needs one GPU per process, but %u processes share GPUs: lower "
                         "--processes, or measure the messages of processes with --backend mpi",
                         wire->size);
 }
@@ -104,7 +104,7 @@ static cs_status measure(const cs_request *request, cs_wire *wire, const cs_prog
     cs_costs_init(&costs);
     cs_status status = CS_OK;
     if (wire->size < 2)
-        status = cs_error_add(error, CS_USAGE, "messages need two processes or more");
+        status = cs_error_add(error, CS_USAGE, "messages need at least two processes");
     if (status == CS_OK)
         status = add_source(request, wire, &costs, &options.source, error);
     if (status == CS_OK)

@@ -1,4 +1,4 @@
-/* What `sim calibrate` asks of a bench program: measurements that are added to a cost file. */
+/* The measurements of `sim calibrate` in a bench program; they are added to a cost file. */
 #ifndef CS_CALIB_CALIBRATE_H
 #define CS_CALIB_CALIBRATE_H
 
@@ -9,8 +9,8 @@
 CS_MUST_CHECK cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,
                                          const cs_progress *progress, cs_error *error);
 
-/* By all processes that MPI has connected. What all of them find wrong alike, the request, only the
- * first one says; any other failure ends the others, and is said by the process that had it. */
+/* Called by all processes that MPI connects. If the request itself is wrong, only rank 0 reports
+ * it; any other failure is reported by its process, and ends the others. */
 CS_MUST_CHECK cs_status cs_bench_network(const cs_backend *backend, const cs_request *request,
                                          cs_wire *wire, const cs_progress *progress,
                                          cs_error *error);

@@ -7,7 +7,7 @@
 enum { COPIES = 25 };
 
 static const int64_t bytes_of_host = INT64_C(64) << 20;
-static const int64_t bytes_of_device = INT64_C(1) << 30; /* caches have up to some 100 MB */
+static const int64_t bytes_of_device = INT64_C(1) << 30; /* caches of GPUs reach about 100 MB */
 
 typedef struct buffers {
     const cs_backend *backend;
@@ -17,7 +17,8 @@ typedef struct buffers {
     bool held, direct;
 } buffers;
 
-/* A quarter of what is free at most, in whole pages: there are two, and a peer may have less. */
+/* Chooses at most a quarter of the free memory, in whole pages: there are two buffers, and a peer
+ * may have less. */
 static cs_status choose_size(buffers *at, cs_error *error)
 {
     int64_t left, all;
@@ -28,9 +29,9 @@ static cs_status choose_size(buffers *at, cs_error *error)
     if (status == CS_OK && at->bytes > left / 4)
         at->bytes = left / 4 & ~INT64_C(4095);
     if (status == CS_OK && at->bytes <= 0)
-        status =
-            cs_error_add(error, CS_NO_MEMORY,
-                         "the device has no room for copies: %lld bytes are free", (long long)left);
+        status = cs_error_add(error, CS_NO_MEMORY,
+                              "the device has too little free memory for copies: %lld bytes",
+                              (long long)left);
     return status;
 }
 
@@ -41,7 +42,7 @@ static cs_status allocate(buffers *at, void **data, cs_error *error)
                              error);
 }
 
-/* Host memory gets the device's random numbers. */
+/* Fills host memory with the device's random numbers. */
 static cs_status allocate_host(buffers *at, cs_error *error)
 {
     at->host = malloc((size_t)at->bytes);
@@ -67,21 +68,7 @@ static cs_status open_buffers(buffers *at, cs_error *error)
                : CS_OK;
 }
 
-/* Copies that are under way still use them where a later one could not be started. */
-static void close_buffers(buffers *at)
-{
-    void *const device[] = {at->a, at->b, at->peer};
-    cs_status waited = at->backend->wait(at->bench, NULL);
-    (void)waited; /* a device that failed has nothing under way */
-    for (size_t i = 0; i < sizeof(device) / sizeof(device[0]); i++)
-        if (device[i])
-            at->backend->release(at->bench, device[i]);
-    if (at->held)
-        at->backend->let_go(at->bench, at->host);
-    free(at->host);
-}
-
-/* The first one warms up. Nothing is waited for between marks. */
+/* Times copies; the first one is a warm-up. Nothing waits between marks. */
 static cs_status time_copies(const buffers *at, cs_copy copy, void *to, const void *from,
                              cs_cost_timing *timing, cs_error *error)
 {
@@ -126,7 +113,7 @@ cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench, uint32_t
         cs_copy copy;
         void *to;
         const void *from;
-        int moves; /* a copy within a memory reads and writes it */
+        int moves; /* a copy within one memory reads and writes it */
     } kinds[] = {{"device_read_write", CS_COPY_DEVICE, at.a, at.b, 2},
                  {"host_to_device", CS_COPY_HELD_TO_DEVICE, at.a, at.host, 1},
                  {"device_to_host", CS_COPY_HELD_FROM_DEVICE, at.host, at.b, 1},
@@ -144,6 +131,15 @@ cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench, uint32_t
             status = add(&timing, kinds[i].kind, kinds[i].moves * (double)at.bytes, source, costs,
                          error);
     }
-    close_buffers(&at);
+    /* Wait, because copies in flight use the buffers even if a later copy could not be started. */
+    void *const device[] = {at.a, at.b, at.peer};
+    cs_status waited = at.backend->wait(at.bench, NULL);
+    (void)waited; /* a device that failed has nothing in flight */
+    for (size_t i = 0; i < sizeof(device) / sizeof(device[0]); i++)
+        if (device[i])
+            at.backend->release(at.bench, device[i]);
+    if (at.held)
+        at.backend->let_go(at.bench, at.host);
+    free(at.host);
     return status;
 }

@@ -11,11 +11,11 @@
 enum { FEWEST = 15, LEAST = 2, MOST = 4000, ROUND = 16, ROW = 8, SIZES_MAX = 64, PAGE = 4096 };
 
 static const double share = CS_NETWORK_PERCENT / 100.0;
-static const int64_t longest = INT64_C(1) << 30; /* where none is asked for */
+static const int64_t longest = INT64_C(1) << 30; /* default of max_bytes */
 static const int64_t shortest_longest = INT64_C(1) << 20;
 static const int64_t window_bytes = INT64_C(16) << 20, row_bytes = INT64_C(512) << 20;
 
-/* Memory that is walked through, around and around. */
+/* A buffer that is used cyclically. */
 typedef struct ring {
     char *data;
     int64_t room, at;
@@ -23,7 +23,7 @@ typedef struct ring {
 
 typedef struct link_test {
     const cs_network_options *options;
-    cs_wire *group; /* size 0: this process looks on */
+    cs_wire *group; /* size 0: this process does not take part */
     uint32_t ranks;
     cs_cost_level level;
     cs_cost_collective collective;
@@ -38,8 +38,8 @@ static int64_t stride_of(int64_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* What was not touched for the longest time. Places are multiples of their size, so that as many as
- * there are in a row do not overlap. */
+/* Returns the place that was unused for the longest time. Places are multiples of their size, so
+ * that consecutive ones do not overlap. */
 static void *next(ring *of, int64_t bytes)
 {
     const int64_t stride = stride_of(bytes);
@@ -60,7 +60,8 @@ static int64_t room_for(const cs_network_options *o, int64_t max_bytes)
     return 2 * (host > device ? host : device) + stride_of(max_bytes + unit);
 }
 
-/* The longest message: two rings for every process of a node. A device says itself when it is full.
+/* Finds the longest message: each process of a node needs two rings. A device reports itself when
+ * its memory is full.
  */
 static cs_status find_longest(const cs_network_options *o, int64_t *max_bytes, cs_error *error)
 {
@@ -73,24 +74,24 @@ static cs_status find_longest(const cs_network_options *o, int64_t *max_bytes, c
         while (most > shortest_longest && 4.0 * here * (double)room_for(o, most) > left)
             most /= 2;
     double need = o->wire->backend->own_memory ? 0 : 2.0 * here * (double)room_for(o, most);
-    double least[] = {-(double)most, need - left}; /* of all nodes */
+    double least[] = {-(double)most, need - left}; /* minima over all nodes */
     CS_TRY(cs_wire_largest(o->wire, least, 2, error));
     o->wire->alike = least[1] > 0;
     if (o->wire->alike)
         return cs_error_add(error, CS_NO_MEMORY,
-                            "messages of %lld bytes need %.3g GB more memory than is free on a "
+                            "messages of %lld bytes need %.3g GB more than the free memory of a "
                             "node: lower --max-bytes",
                             (long long)most, 1e-9 * least[1]);
     *max_bytes = -(int64_t)least[0];
     if (o->max_bytes == 0 && *max_bytes < longest && o->wire->rank == 0)
         fprintf(stderr,
-                "sim: warning: sizes end at %lld MiB: longer ones need more than half of "
-                "the memory that is free\n",
+                "sim: warning: sizes end at %lld MiB: longer messages need more than half of "
+                "the free memory\n",
                 (long long)(*max_bytes >> 20));
     return CS_OK;
 }
 
-/* Zeros: sums of them stay so. */
+/* Allocates a ring of zeros, whose sums remain zero. */
 static cs_status allocate(cs_wire *wire, int64_t bytes, ring *made, cs_error *error)
 {
     void *data;
@@ -109,26 +110,8 @@ static uint32_t in_a_row(const cs_wire *wire, int64_t bytes)
     return bytes * ROW <= row_bytes ? ROW : (uint32_t)(row_bytes / bytes);
 }
 
-/* Rank 0 and rank 1 send there and back. */
-static cs_status ping_pong(link_test *test, int64_t bytes, double *seconds, cs_error *error)
-{
-    cs_wire *wire = test->group;
-    uint32_t rank = wire->rank, n = in_a_row(wire, bytes);
-    CS_TRY(cs_wire_barrier(wire, error));
-    const double start = cs_clock_seconds();
-    for (uint32_t i = 0; i < n; i++) {
-        if (rank == 0)
-            CS_TRY(cs_wire_send(wire, 1, next(&test->from, bytes), bytes, error));
-        CS_TRY(cs_wire_receive(wire, 1 - rank, next(&test->to, bytes), bytes, error));
-        if (rank == 1)
-            CS_TRY(cs_wire_send(wire, 0, next(&test->from, bytes), bytes, error));
-    }
-    CS_TRY(wire->backend->wait(wire->bench, error));
-    *seconds = rank == 0 ? (cs_clock_seconds() - start) / (2 * n) : 0;
-    return CS_OK;
-}
-
-/* As many as have a place of their own, and window_bytes in all if they are more than one. */
+/* Returns the messages per window: each has its own place, and two or more have at most
+ * window_bytes in total. */
 static uint32_t window_of(const ring *of, int64_t bytes)
 {
     const int64_t places = of->room / stride_of(bytes);
@@ -137,7 +120,7 @@ static uint32_t window_of(const ring *of, int64_t bytes)
     return n > CS_WIRE_WINDOW ? CS_WIRE_WINDOW : (uint32_t)n;
 }
 
-/* Rank 0 sends a window of messages, and is told when they have come, as osu_bw does it. */
+/* Sends a window of messages from rank 0, which waits for an answer, like osu_bw. */
 static cs_status stream(link_test *test, int64_t bytes, double *seconds, cs_error *error)
 {
     cs_wire *wire = test->group;
@@ -156,7 +139,7 @@ static cs_status stream(link_test *test, int64_t bytes, double *seconds, cs_erro
     return CS_OK;
 }
 
-/* Gradients are reduced in place. */
+/* Runs collectives in place, as gradients are reduced. */
 static cs_status all_together(link_test *test, int64_t bytes, double *seconds, cs_error *error)
 {
     cs_wire *wire = test->group;
@@ -180,12 +163,28 @@ static cs_status take_sample(link_test *test, int64_t bytes, double *seconds, cs
     *seconds = 0;
     if (test->group->size == 0)
         return CS_OK;
-    return test->collective == CS_COST_SEND     ? ping_pong(test, bytes, seconds, error)
-           : test->collective == CS_COST_STREAM ? stream(test, bytes, seconds, error)
-                                                : all_together(test, bytes, seconds, error);
+    /* Ranks 0 and 1 send a message there and back. */
+    if (test->collective != CS_COST_SEND)
+        return test->collective == CS_COST_STREAM ? stream(test, bytes, seconds, error)
+                                                  : all_together(test, bytes, seconds, error);
+    cs_wire *wire = test->group;
+    uint32_t rank = wire->rank, n = in_a_row(wire, bytes);
+    CS_TRY(cs_wire_barrier(wire, error));
+    const double start = cs_clock_seconds();
+    for (uint32_t i = 0; i < n; i++) {
+        if (rank == 0)
+            CS_TRY(cs_wire_send(wire, 1, next(&test->from, bytes), bytes, error));
+        CS_TRY(cs_wire_receive(wire, 1 - rank, next(&test->to, bytes), bytes, error));
+        if (rank == 1)
+            CS_TRY(cs_wire_send(wire, 0, next(&test->from, bytes), bytes, error));
+    }
+    CS_TRY(wire->backend->wait(wire->bench, error));
+    *seconds = rank == 0 ? (cs_clock_seconds() - start) / (2 * n) : 0;
+    return CS_OK;
 }
 
-/* `n` samples behind the first `done`, each the time of the slowest rank, and what the clock says.
+/* Takes `n` samples after the first `done`, each the time of the slowest rank, and reads the
+ * clock.
  */
 static cs_status take_round(link_test *test, int64_t bytes, uint32_t done, uint32_t n, double start,
                             double *elapsed, cs_error *error)
@@ -214,7 +213,7 @@ static cs_status summarize(const link_test *test, uint32_t n, cs_cost_timing *ti
     return CS_OK;
 }
 
-/* All ranks have the same samples and the same clock, and so come to the same end. */
+/* Measures one size. All ranks have the same samples and clock, and so stop together. */
 static cs_status measure_size(link_test *test, int64_t bytes, cs_cost_point *point, cs_error *error)
 {
     const double start = cs_clock_seconds(), limit = test->options->time_limit;
@@ -228,7 +227,7 @@ static cs_status measure_size(link_test *test, int64_t bytes, cs_cost_point *poi
             status = summarize(test, n, &timing, error);
         if (status != CS_OK)
             return status;
-        const double left = (limit - elapsed) / (elapsed / n); /* samples */
+        const double left = (limit - elapsed) / (elapsed / n); /* number of samples */
         const bool settled = timing.samples >= FEWEST && cs_fit_is_settled(&timing, share);
         if (n > LEAST && (settled || left < 1 || n + ROUND > MOST))
             break;
@@ -244,7 +243,8 @@ static cs_status measure_size(link_test *test, int64_t bytes, cs_cost_point *poi
 
 /* ---- all sizes ---- */
 
-/* From min_bytes on, doubled, each rounded up to a float32 per rank; returns how many. */
+/* Lists sizes from min_bytes on, doubled, each rounded up to one float32 per rank; returns their
+ * number. */
 static uint32_t list_sizes(int64_t min_bytes, int64_t max_bytes, uint32_t ranks, int64_t *sizes)
 {
     const int64_t unit = 4 * (int64_t)ranks;
@@ -288,15 +288,7 @@ static cs_status measure_collective(link_test *test, int64_t max_bytes, cs_costs
 
 /* ---- groups ---- */
 
-static uint32_t first_of_node(const cs_wire *all, uint32_t node)
-{
-    uint32_t i = 0;
-    while (i < all->size && all->nodes[i] != node)
-        i++;
-    return i;
-}
-
-/* The first node with the most processes. */
+/* Returns the first node with the most processes. */
 static uint32_t fullest_node(const cs_wire *all)
 {
     uint32_t best = 0, most = 0;
@@ -327,8 +319,12 @@ static void choose_near_pair(const cs_wire *all, bool *members)
 
 static void choose_far_pair(const cs_wire *all, bool *members)
 {
-    for (uint32_t node = 0; node < all->n_nodes && node < 2; node++)
-        members[first_of_node(all, node)] = true;
+    for (uint32_t node = 0; node < all->n_nodes && node < 2; node++) {
+        uint32_t first = 0;
+        while (first < all->size && all->nodes[first] != node)
+            first++;
+        members[first] = true;
+    }
 }
 
 static void choose_all(const cs_wire *all, bool *members)
@@ -336,7 +332,7 @@ static void choose_all(const cs_wire *all, bool *members)
     memset(members, true, all->size * sizeof(*members));
 }
 
-/* Pairs first: they are what messages are measured between. */
+/* Pairs come first: messages are measured between them. */
 static void (*const groups[])(const cs_wire *all, bool *members) = {
     choose_near_pair, choose_far_pair, choose_node, choose_all};
 
@@ -347,36 +343,6 @@ typedef struct chosen {
     uint32_t ranks;
     cs_cost_level level;
 } chosen;
-
-static void describe(const cs_wire *all, chosen *group)
-{
-    uint32_t first = 0;
-    group->ranks = 0;
-    group->level = CS_COST_LEVEL_NODE;
-    for (uint32_t i = all->size; i-- > 0;)
-        first = group->members[i] ? i : first;
-    for (uint32_t i = 0; i < all->size; i++) {
-        group->ranks += group->members[i];
-        if (group->members[i] && all->nodes[i] != all->nodes[first])
-            group->level = CS_COST_LEVEL_NETWORK;
-    }
-}
-
-/* Those of two ranks or more, no two alike; returns how many. `members` has room for N_GROUPS. */
-static uint32_t choose_groups(const cs_wire *all, bool *members, chosen *out)
-{
-    uint32_t n = 0;
-    for (uint32_t g = 0; g < N_GROUPS; g++) {
-        out[n].members = members + (size_t)g * all->size;
-        groups[g](all, out[n].members);
-        describe(all, &out[n]);
-        bool is_new = out[n].ranks >= 2;
-        for (uint32_t i = 0; i < n; i++)
-            is_new &= out[i].ranks != out[n].ranks || out[i].level != out[n].level;
-        n += is_new;
-    }
-    return n;
-}
 
 static cs_status measure_group(link_test *test, const chosen *group, int64_t max_bytes,
                                cs_costs *costs, cs_error *error)
@@ -403,7 +369,28 @@ static cs_status measure_all(link_test *test, int64_t max_bytes, cs_costs *costs
     bool *members = calloc((size_t)N_GROUPS * all->size, sizeof(*members));
     if (!members)
         return cs_error_no_memory(error);
-    const uint32_t n = choose_groups(all, members, list);
+    /* List distinct groups of at least two ranks. `members` has space for N_GROUPS. */
+    chosen *out = list;
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < N_GROUPS; g++) {
+        out[n].members = members + (size_t)g * all->size;
+        groups[g](all, out[n].members);
+        chosen *group = &out[n];
+        uint32_t first = 0;
+        group->ranks = 0;
+        group->level = CS_COST_LEVEL_NODE;
+        for (uint32_t i = all->size; i-- > 0;)
+            first = group->members[i] ? i : first;
+        for (uint32_t i = 0; i < all->size; i++) {
+            group->ranks += group->members[i];
+            if (group->members[i] && all->nodes[i] != all->nodes[first])
+                group->level = CS_COST_LEVEL_NETWORK;
+        }
+        bool is_new = out[n].ranks >= 2;
+        for (uint32_t i = 0; i < n; i++)
+            is_new &= out[i].ranks != out[n].ranks || out[i].level != out[n].level;
+        n += is_new;
+    }
     cs_status status = CS_OK;
     for (uint32_t g = 0; g < n && status == CS_OK; g++)
         status = measure_group(test, &list[g], max_bytes, costs, error);
@@ -411,16 +398,16 @@ static cs_status measure_all(link_test *test, int64_t max_bytes, cs_costs *costs
     return status;
 }
 
-/* Two sizes, for the largest group too, whose sizes are rounded the most. */
+/* Checks that there are two sizes even for the largest group, whose sizes are rounded the most. */
 static cs_status check_sizes(const cs_network_options *o, int64_t max_bytes, cs_error *error)
 {
     int64_t sizes[SIZES_MAX];
     if (o->min_bytes > max_bytes)
-        return cs_error_add(error, CS_USAGE, "--min-bytes (%lld) is above --max-bytes (%lld)",
+        return cs_error_add(error, CS_USAGE, "--min-bytes (%lld) exceeds --max-bytes (%lld)",
                             (long long)o->min_bytes, (long long)max_bytes);
     if (list_sizes(o->min_bytes, max_bytes, o->wire->size, sizes) < 2)
         return cs_error_add(error, CS_USAGE,
-                            "--min-bytes %lld and --max-bytes %lld leave one size, of %lld bytes: "
+                            "--min-bytes %lld and --max-bytes %lld give only one size, %lld bytes: "
                             "sizes double, and a fit of alpha and beta needs two",
                             (long long)o->min_bytes, (long long)max_bytes, (long long)sizes[0]);
     return CS_OK;

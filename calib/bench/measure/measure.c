@@ -9,36 +9,38 @@
 #include <string.h>
 
 enum {
-    FIRST_LOOK = 12, /* steps before intervals are looked at */
-    WINDOW = 3,      /* steps at least that are compared in the warm-up */
+    FIRST_LOOK = 12, /* steps before the first check of intervals */
+    WINDOW = 3,      /* fewest steps that are compared in the warm-up */
     MOST_WARM_UP = 60,
 };
 
-static const double noticeable = 2e-3; /* share of a step that a piece must have to be waited for */
+static const double noticeable = 2e-3;   /* smallest share of a step of a piece that must settle */
 static const double longest_lead = 5e-3; /* s */
 
-/* How long it takes until a device is as fast as it stays. Clocks of a GPU fall when it gets warm,
- * and a step of some milliseconds says nothing of that; a core only gets faster, as its caches and
- * the system's pages come to know the work, and is noisy. */
+/* How long a device takes to reach its final speed. The clocks of a GPU fall as it heats up, which
+ * a step of some milliseconds does not show. A core only gets faster, as its caches and the
+ * system's pages adapt to the work, and its times vary more. */
 typedef struct pace {
-    double warm_up, window, samples; /* s at least */
-    bool settles;                    /* from both sides; else it only gets faster */
-    uint32_t most;                   /* steps of warm-up; 0: as many as the time limit leaves */
+    double warm_up, window, samples; /* minimum s of each */
+    /* whether speed converges from both sides; else it only rises */
+    bool settles;
+    /* largest number of warm-up steps; 0: limited only by the time limit */
+    uint32_t most;
 } pace;
 
 static const pace pace_of_host = {.most = MOST_WARM_UP};
 static const pace pace_of_device = {.warm_up = 2, .window = 0.25, .samples = 1, .settles = true};
 
-/* What one kernel of a step is. */
+/* One kernel of a step. */
 typedef struct label {
-    uint32_t op, row; /* row: of its key and pass in `rows` */
+    uint32_t op, row; /* row: index in `rows` of its key and pass */
 } label;
 
 /* A pass of a key. */
 typedef struct work_row {
     uint32_t key;
     cs_pass pass;
-    uint32_t n;        /* kernels of a step that are it */
+    uint32_t n;        /* kernels of a step that belong to it */
     int64_t workspace; /* bytes */
     double *samples;
     cs_cost_timing timing;
@@ -47,7 +49,7 @@ typedef struct work_row {
 typedef struct work_key {
     char text[CS_OP_KEY_BYTES];
     int64_t workspace, peak;
-    const char *algorithms[CS_N_PASSES]; /* NULL: has no such pass */
+    const char *algorithms[CS_N_PASSES]; /* NULL: no such pass */
 } work_key;
 
 typedef struct measurement {
@@ -56,20 +58,20 @@ typedef struct measurement {
     cs_trainer trainer;
     cs_part part;
     cs_activations activations;
-    bool learning; /* the first step tells which kernels there are */
+    bool learning; /* the first step records the kernels */
     double began;  /* s, on the clock of marks */
     double lead;   /* s that the device is kept busy while a step is started */
     label *labels;
     work_row *rows;
     work_key *keys;
-    double *times; /* of the marks of a step */
+    double *times; /* per mark of a step */
     double *step_times;
     uint32_t n_labels, cap_labels, n_rows, cap_rows, n_keys, cap_keys;
-    uint32_t marks; /* made in this step */
+    uint32_t marks; /* number of marks in this step */
     uint32_t n_samples, cap_samples;
 } measurement;
 
-/* ---- which kernels a step has ---- */
+/* ---- kernels of a step ---- */
 
 static cs_status find_key(measurement *m, const char *text, uint32_t *found, cs_error *error)
 {
@@ -106,7 +108,7 @@ static cs_status find_row(measurement *m, uint32_t key, cs_pass pass, uint32_t *
     return CS_OK;
 }
 
-/* The piece as op-shape.h has it; false when the operator has none of that kind. */
+/* Finds the shape of a piece (op-shape.h); false if the operator has none of this kind. */
 static bool shape_of(const measurement *m, uint32_t op, cs_piece piece, cs_op_shape *shape)
 {
     const cs_measure_options *o = m->options;
@@ -143,7 +145,7 @@ static cs_status learn(measurement *m, uint32_t op, cs_piece piece, cs_pass pass
     uint32_t key = 0, row = 0;
     int64_t workspace = 0;
     if (!shape_of(m, op, piece, &shape))
-        return cs_error_add(error, CS_FAILED, "operator %s did a piece of work that has no key",
+        return cs_error_add(error, CS_FAILED, "operator %s ran a piece of work without a key",
                             m->options->net->ops[op].name);
     CS_TRY(find_key(m, cs_op_shape_key(&shape, text, sizeof(text)), &key, error));
     if (piece == CS_PIECE_OPERATOR)
@@ -154,7 +156,7 @@ static cs_status learn(measurement *m, uint32_t op, cs_piece piece, cs_pass pass
         return cs_error_no_memory(error);
     m->labels[m->n_labels++] = (label){op, row};
     m->rows[row].n++;
-    /* the trainer may have given the workspace back already, or keep it for the next operator */
+    /* The trainer may have freed the workspace already, or keep it for the next operator. */
     int64_t live = m->pool.live - m->trainer.workspace.bytes + workspace;
     m->keys[key].peak = live > m->keys[key].peak ? live : m->keys[key].peak;
     return CS_OK;
@@ -178,16 +180,7 @@ static cs_status start_kernels(measurement *m, cs_error *error)
     return cs_part_update(&m->trainer, &m->part, parameters, error);
 }
 
-/* While a device waits for work, the time between two kernels is the host's: in small steps it gets
- * a lead of what starting all of them takes. The shortest that was seen; it is longer when there is
- * no room in the queue. */
-static void note_lead(measurement *m, double starting)
-{
-    double lead = 1.2 * starting < longest_lead ? 1.2 * starting : longest_lead;
-    m->lead = m->lead == 0 || lead < m->lead ? lead : m->lead;
-}
-
-/* What the first kernel reads is there before its time begins. */
+/* Runs a step. The input of the first kernel exists before its time begins. */
 static cs_status do_step(measurement *m, cs_error *error)
 {
     const cs_measure_options *o = m->options;
@@ -209,8 +202,13 @@ static cs_status do_step(measurement *m, cs_error *error)
         status = o->backend->times(o->bench, m->n_labels + 1, m->times, error);
     if (status == CS_OK && m->learning)
         m->began = m->times[0];
-    else if (status == CS_OK && m->n_samples == 0)
-        note_lead(m, starting);
+    else if (status == CS_OK && m->n_samples == 0) {
+        /* While a device waits for work, the time between two kernels is the host's. So before
+         * small steps, the device is delayed by the time to start all kernels: the shortest one
+         * seen, because it is longer when the queue is full. */
+        double lead = 1.2 * starting < longest_lead ? 1.2 * starting : longest_lead;
+        m->lead = m->lead == 0 || lead < m->lead ? lead : m->lead;
+    }
     m->learning = false;
     return status;
 }
@@ -220,7 +218,7 @@ static double step_time(const measurement *m)
     return m->times[m->n_labels] - m->times[0];
 }
 
-/* Seconds since the first step began, on the clock of marks. */
+/* Returns the seconds since the first step began, on the clock of marks. */
 static double elapsed(const measurement *m)
 {
     return m->times[m->n_labels] - m->began;
@@ -240,7 +238,8 @@ static cs_status go_on(const measurement *m, const char *what, cs_error *error)
     return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u counted steps", m->n_samples);
 }
 
-/* Steps until a window of them takes as long as the one before; half of the time is for samples. */
+/* Runs steps until a window of steps takes as long as the previous one, for at most half of the
+ * time. */
 static cs_status warm_up(measurement *m, cs_measure_report *report, cs_error *error)
 {
     const pace *kind = pace_of(m);
@@ -288,19 +287,7 @@ static cs_status have_samples(measurement *m, cs_error *error)
     return CS_OK;
 }
 
-static void take_samples(measurement *m)
-{
-    uint32_t k = m->n_samples++;
-    m->step_times[k] = step_time(m);
-    for (uint32_t r = 0; r < m->n_rows; r++)
-        m->rows[r].samples[k] = 0;
-    for (uint32_t i = 0; i < m->n_labels; i++) {
-        work_row *at = &m->rows[m->labels[i].row];
-        at->samples[k] += (m->times[i + 1] - m->times[i]) / at->n;
-    }
-}
-
-/* Sorts a copy: samples are in step with those of other rows. */
+/* Sorts a copy, because all rows index their samples by step. */
 static cs_status find_median(const double *samples, uint32_t n, cs_cost_timing *timing,
                              cs_error *error)
 {
@@ -313,7 +300,7 @@ static cs_status find_median(const double *samples, uint32_t n, cs_cost_timing *
     return CS_OK;
 }
 
-/* Counts the rows that matter and are not settled. */
+/* Counts the significant rows that are not settled. */
 static cs_status judge(measurement *m, uint32_t *unsettled, cs_error *error)
 {
     cs_cost_timing step;
@@ -329,8 +316,8 @@ static cs_status judge(measurement *m, uint32_t *unsettled, cs_error *error)
     return status;
 }
 
-/* Judging sorts everything: after 12 samples, then whenever there are a quarter more. At the time
- * limit it ends with what there is. */
+/* Checks the intervals after 12 samples, then whenever there are a quarter more, because it sorts
+ * all samples. Stops at the time limit. */
 static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *error)
 {
     double spent = 0;
@@ -338,7 +325,14 @@ static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *err
     for (;;) {
         CS_TRY(have_samples(m, error));
         CS_TRY(do_step(m, error));
-        take_samples(m);
+        uint32_t k = m->n_samples++;
+        m->step_times[k] = step_time(m);
+        for (uint32_t r = 0; r < m->n_rows; r++)
+            m->rows[r].samples[k] = 0;
+        for (uint32_t i = 0; i < m->n_labels; i++) {
+            work_row *at = &m->rows[m->labels[i].row];
+            at->samples[k] += (m->times[i + 1] - m->times[i]) / at->n;
+        }
         spent += step_time(m);
         bool last = elapsed(m) >= m->options->time_limit;
         CS_TRY(go_on(m, "measuring", error));
@@ -353,7 +347,8 @@ static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *err
 
 /* ---- results ---- */
 
-/* "cudnn winograd; cudnn algo_1": of its passes, in their order; once where they agree. */
+/* Names the algorithms of a key's passes, in order: "cudnn winograd; cudnn algo_1". Equal names
+ * occur once. */
 static const char *name_algorithms(const work_key *key, char *text, size_t size)
 {
     const char *before = NULL;
@@ -391,7 +386,7 @@ static cs_status add_entries(measurement *m, cs_costs *costs, cs_error *error)
     return CS_OK;
 }
 
-/* Once all memory is held. */
+/* Measures the memory of others; call when all own memory is held. */
 static cs_status look_outside(measurement *m, cs_measure_report *report, cs_error *error)
 {
     const cs_measure_options *o = m->options;

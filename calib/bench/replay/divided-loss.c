@@ -17,7 +17,7 @@ int64_t cs_divided_loss_rows(const cs_kernel *kernel)
     return CS_DIVIDED_LOSS_STEPS * rows_of(kernel);
 }
 
-/* Where the target of a row is among the place's columns; -1: it is not. */
+/* Returns the column of a row's target on this place; -1 if another place has it. */
 static int64_t target_of(const cs_divided_loss *loss, int64_t row)
 {
     const int64_t at = row % loss->columns - loss->first;

@@ -32,7 +32,7 @@ static uint32_t next_computation(const cs_grid_worker *grid, uint32_t step)
     return step;
 }
 
-/* What a step has, it frees at its end: what the layers kept whose backward ended in it. */
+/* Frees the kept tensors of all layers whose backward ended in this step. */
 static void release(cs_grid_worker *grid)
 {
     if (grid->at && grid->passed < grid->part->end_op)
@@ -54,8 +54,8 @@ static cs_status enter_computation(cs_grid_worker *grid, cs_error *error)
     return cs_worker_enter(grid->worker, task_of(grid, grid->computing), error);
 }
 
-/* Goes on to a later computation, or behind the last one. Those in between, for which nothing was
- * left, take no time. */
+/* Advances to a later computation, or past the last one. Computations in between had no kernels,
+ * and take no time. */
 static cs_status compute_next(cs_grid_worker *grid, uint32_t step, cs_error *error)
 {
     CS_TRY(leave_computation(grid, error));
@@ -81,28 +81,17 @@ static cs_status begin_pass(cs_grid_worker *grid, uint32_t pass, cs_error *error
     return enter_computation(grid, error);
 }
 
-static cs_status end_pass(cs_grid_worker *grid, cs_error *error)
-{
-    const cs_program *program = grid->program;
-    for (uint32_t k = 0; k < program->n; k++)
-        if (!cs_step_computes(&program->steps[k]) && !grid->done[k])
-            return cs_error_add(
-                error, CS_FAILED, "the plan has an %s over %s of %lld bytes that was not needed",
-                cs_kind_name(program->steps[k].kind), cs_axes_text(program->steps[k].axes),
-                (long long)program->steps[k].bytes);
-    return compute_next(grid, program->n, error);
-}
-
-/* What an exchange needs to be the step that it is. */
+/* A required exchange. */
 typedef struct sought {
     cs_kind kind;
     cs_axes_name axes;
     int64_t bytes;
-    bool less; /* than planned, or by rounding a little more: of shares, and of places with smaller
-                * parts than the first */
+    /* may have fewer bytes than planned, or slightly more by rounding: shares, and places with
+     * smaller parts than the first */
+    bool less;
 } sought;
 
-/* The first such step that is left; n: there is none. */
+/* Finds the first unused step that matches; the number of steps if there is none. */
 static uint32_t find_step(const cs_grid_worker *grid, const sought *what)
 {
     const cs_program *program = grid->program;
@@ -139,8 +128,8 @@ static cs_status begin_step(cs_grid_worker *grid, sought what, const cs_wire_gro
     return cs_worker_enter(grid->worker, task, error);
 }
 
-/* What is computed next is the first computation behind it; where the plan has it in front of one
- * that has been done by now, the one behind that. */
+/* Ends an exchange. The next computation is the first one after it; if the plan has the exchange
+ * before a computation that has already run, the one after that. */
 static cs_status end_step(cs_grid_worker *grid, cs_error *error)
 {
     const uint32_t next = next_computation(grid, grid->exchanging);
@@ -151,20 +140,18 @@ static cs_status end_step(cs_grid_worker *grid, cs_error *error)
     return next < grid->program->n ? compute_next(grid, next, error) : CS_OK;
 }
 
-/* ---- what operators exchange ---- */
-
-static cs_kind kind_of(cs_exchange_kind kind)
-{
-    return kind == CS_EXCHANGE_ALL_REDUCE       ? CS_ALL_REDUCE
-           : kind == CS_EXCHANGE_ALL_GATHER     ? CS_ALL_GATHER
-           : kind == CS_EXCHANGE_REDUCE_SCATTER ? CS_REDUCE_SCATTER
-                                                : CS_ALL_TO_ALL;
-}
+/* ---- exchanges of operators ---- */
 
 static cs_status begin_link(void *context, cs_exchange_kind kind, cs_axes_name axes, int64_t bytes,
                             const cs_wire_group **group, cs_error *error)
 {
-    return begin_step(context, (sought){kind_of(kind), axes, bytes, false}, group, error);
+    return begin_step(context,
+                      (sought){(kind == CS_EXCHANGE_ALL_REDUCE       ? CS_ALL_REDUCE
+                                : kind == CS_EXCHANGE_ALL_GATHER     ? CS_ALL_GATHER
+                                : kind == CS_EXCHANGE_REDUCE_SCATTER ? CS_REDUCE_SCATTER
+                                                                     : CS_ALL_TO_ALL),
+                               axes, bytes, false},
+                      group, error);
 }
 
 static cs_status end_link(void *context, cs_error *error)
@@ -190,7 +177,7 @@ static cs_status exchange(void *context, uint32_t op, cs_exchange_pass pass, con
     return cs_relayout_run(&r, grid->worker->wire, &link, from, to, error);
 }
 
-/* Behind every kernel. */
+/* Called after every kernel. */
 static cs_status note_work(void *context, uint32_t op, cs_piece piece, cs_pass pass,
                            cs_error *error)
 {
@@ -291,7 +278,7 @@ static cs_status sum_one(cs_grid_worker *grid, cs_store *store, uint32_t u,
     return end_step(grid, error);
 }
 
-/* The sums of a unit's gradients that belong to the pass. */
+/* Runs the sums of a unit's gradients that belong to the pass. */
 static cs_status sum(cs_grid_worker *grid, cs_store *store, uint32_t u, cs_error *error)
 {
     const cs_program_pass *pass = &replay_of(grid)->passes.all[grid->pass].of;
@@ -311,7 +298,7 @@ typedef struct walk {
     const cs_part *part;
     const cs_program_pass *pass;
     cs_activations *at;
-    uint32_t gathered; /* units that have been gathered */
+    uint32_t gathered; /* number of gathered units */
 } walk;
 
 static uint32_t unit_at(const walk *w, uint32_t i)
@@ -343,7 +330,7 @@ static cs_status end_unit(walk *w, uint32_t i, cs_error *error)
     return i + 1 == w->store->n_units ? sum(w->grid, w->store, u, error) : CS_OK;
 }
 
-/* Layer by layer. */
+/* Runs the backward layer by layer. */
 static cs_status backward_unit(walk *w, const cs_store_unit *unit, cs_error *error)
 {
     cs_trainer *trainer = &w->grid->worker->trainer;
@@ -419,12 +406,19 @@ cs_status cs_grid_pass(cs_grid_worker *grid, uint32_t pass, cs_activations *at, 
     note_loss(grid, &w, of->item);
     if (of->of.kind == CS_BACKWARD)
         cs_part_backward_end(&grid->worker->trainer, w.part, at);
-    return end_pass(grid, error);
+    const cs_program *program = grid->program;
+    for (uint32_t k = 0; k < program->n; k++)
+        if (!cs_step_computes(&program->steps[k]) && !grid->done[k])
+            return cs_error_add(
+                error, CS_FAILED, "the plan has an %s over %s of %lld bytes that was not needed",
+                cs_kind_name(program->steps[k].kind), cs_axes_text(program->steps[k].axes),
+                (long long)program->steps[k].bytes);
+    return compute_next(grid, program->n, error);
 }
 
 /* ---- life cycle ---- */
 
-/* The number of a device among those of its stages. */
+/* Returns the index of a device in its stage. */
 static uint32_t find_place(const cs_plan *plan, uint32_t device)
 {
     for (uint32_t s = 0; s < plan->n_stages; s++)
@@ -445,7 +439,7 @@ cs_status cs_grid_open(cs_grid_worker *grid, cs_worker *worker, cs_error *error)
                              .n_stages = scenario->plan->n_stages};
     if (worker->backend->own_memory)
         return cs_error_add(error, CS_INVALID,
-                            "%s: /parallel: is replayed on CPUs only, not by --backend %s",
+                            "%s: /parallel: can be replayed only on CPUs, not by --backend %s",
                             scenario->file, worker->backend->name);
     grid->stores = calloc(grid->n_stages, sizeof(*grid->stores));
     grid->losses = calloc(n_batches + UINT64_C(1), sizeof(*grid->losses));

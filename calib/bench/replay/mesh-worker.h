@@ -1,11 +1,11 @@
-/* The passes of a device that is a place of a grid, step by step as their programs have them
+/* Runs the passes of a device in a grid, step by step as in their programs
  * (sim/run/replay/passes.h): runs of operators, and exchanges with the other places of the stage.
  *
- * The operators are walked through one after the other, and each exchange is held against the steps
- * of the program: it must be one that is left, of its kind, its axes and its bytes, and in the end
- * none may be left. What the plan has beside a computation is done in front of it or behind it: the
- * gathers ahead in front, sums of gradients behind their unit, or where they are scattered behind
- * the next one, so that the gradients of two units are there at a time, as in the plan. */
+ * The operators are walked in order, and each exchange is checked against the steps of the program:
+ * an unused step must have the same kind, axes and bytes, and at the end all steps must be used.
+ * Steps that the plan runs in parallel to a computation run before or after it. Gathers ahead run
+ * before it; sums of gradients run after their unit. If gradients are scattered, they run after the
+ * next unit, so that the gradients of two units exist at the same time, as in the plan. */
 #ifndef CS_CALIB_MESH_WORKER_H
 #define CS_CALIB_MESH_WORKER_H
 
@@ -20,37 +20,38 @@ typedef struct cs_grid_worker {
     const cs_split *split;
     uint32_t place;
     cs_net_local local;
-    cs_store *stores; /* per stage; open where the device holds it */
+    cs_store *stores; /* per stage; open if the device holds the stage */
     uint32_t n_stages;
-    /* the pass that is done: */
+    /* the current pass: */
     uint32_t pass;
     const cs_program *program;
-    bool *done; /* per step: an exchange of it has begun */
+    bool *done; /* per step: an exchange of the step has begun */
     uint32_t cap_done;
-    uint32_t computing;  /* the step that computes, or n of the program, */
-    bool computes;       /* whether it does now, */
-    bool worked;         /* and whether kernels have run since it does */
-    uint32_t exchanging; /* the step that is exchanged */
-    cs_activations *at;  /* of a backward, */
-    const cs_part *part; /* and the part, of which */
-    uint32_t passed;     /* the layers from this operator on are done with when the step ends */
-    uint64_t sample;     /* the first of its micro-batch */
-    /* per mini-batch: the sum of the losses, and how many */
+    uint32_t computing;  /* the step that computes, or the number of steps */
+    bool computes;       /* whether the step has begun */
+    bool worked;         /* whether it has run kernels since then */
+    uint32_t exchanging; /* the current exchange */
+    cs_activations *at;  /* activations of a backward */
+    const cs_part *part; /* the part of the backward */
+    uint32_t passed;     /* when the step ends, all layers from this operator on are finished */
+    uint64_t sample;     /* the first sample of the micro-batch */
+    /* sum and number of the losses per mini-batch: */
     double *losses;
     uint32_t *n_losses;
 } cs_grid_worker;
 
-/* Sets the trainer's network, chain and part before it is initialised; zeroed ones can be closed. */
+/* Sets the trainer's network, chain and part; call before cs_trainer_init. Zeroed grid workers can
+ * be closed. */
 CS_MUST_CHECK cs_status cs_grid_open(cs_grid_worker *grid, struct cs_worker *worker,
                                      cs_error *error);
-/* Behind the parts of the stages. */
+/* Call after the parts of the stages are opened. */
 CS_MUST_CHECK cs_status cs_grid_open_stage(cs_grid_worker *grid, uint32_t stage, cs_error *error);
 void cs_grid_close(cs_grid_worker *grid);
 
-/* As at the start, for another run. */
+/* Restores the initial state for another run. */
 CS_MUST_CHECK cs_status cs_grid_reset(cs_grid_worker *grid, cs_error *error);
 
-/* A pass, with the times and memory of all its tasks; `at` NULL: an update. */
+/* Runs a pass and notes the times and memory of all its tasks; `at` NULL: an update. */
 CS_MUST_CHECK cs_status cs_grid_pass(cs_grid_worker *grid, uint32_t pass, cs_activations *at,
                                      cs_error *error);
 

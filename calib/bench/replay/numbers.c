@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Uniform in (-1, 1), of number `index` of a stream (SplitMix64: Steele et al., OOPSLA 2014). */
+/* Returns the number at `index` of a stream, uniform in (-1, 1) (SplitMix64: Steele et al., OOPSLA
+ * 2014). */
 static double draw(uint64_t stream, uint64_t index)
 {
     uint64_t z = (stream * UINT64_C(0xd1342543de82ef95) + index + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -13,14 +14,14 @@ static double draw(uint64_t stream, uint64_t index)
     return 2 * ((double)(z >> 11) + 0.5) * 0x1p-53 - 1;
 }
 
-/* ---- which of an operator's weights a place has ---- */
+/* ---- the weights of a place ---- */
 
-/* Weights as a matrix with a row per output and `inner` numbers per input. */
+/* Weights as a matrix with one row per output and `inner` numbers per input. */
 typedef struct matrix {
     uint64_t stream;
-    int64_t columns;           /* of the whole one */
-    int64_t n_rows, n_columns; /* that the place has */
-    const int64_t *rows;       /* which ones; NULL: from first_row on */
+    int64_t columns;           /* columns of the whole matrix */
+    int64_t n_rows, n_columns; /* rows and columns of the place */
+    const int64_t *rows;       /* indices of its rows; NULL: consecutive from first_row */
     int64_t first_row, first_column;
     double middle, width;
 } matrix;
@@ -39,7 +40,7 @@ static void fill(const matrix *m, float *to)
 typedef struct piece {
     const cs_trainer *trainer;
     const cs_local_op *local;
-    const cs_op *op, *of; /* here, and in the whole network */
+    const cs_op *op, *of; /* in this part, and in the whole network */
 } piece;
 
 static const cs_shape *whole_shape(const piece *p, cs_tensor tensor)
@@ -54,7 +55,7 @@ static int64_t first_of(const piece *p, const cs_tensor_layout *layout, const cs
     return cs_layout_first(layout, whole, part->split, part->place, dim);
 }
 
-/* Readers of a tensor that take some of its features, side by side; also of its copies. */
+/* Counts the readers of a tensor, or of its copies, that take some of its features side by side. */
 static uint32_t count_views(const cs_net *net, cs_tensor tensor)
 {
     const cs_tensor_info *info = cs_net_tensor(net, tensor);
@@ -72,7 +73,7 @@ static uint32_t count_views(const cs_net *net, cs_tensor tensor)
     return n;
 }
 
-/* The first of a pair makes a part of each of the views in which its output is read. */
+/* Returns the number of views of the output. The first operator of a pair has a part of each. */
 static uint32_t views_of(const piece *p)
 {
     const cs_trained_part *part = &p->trainer->part_of;
@@ -81,9 +82,16 @@ static uint32_t views_of(const piece *p)
     return n > 0 ? n : 1;
 }
 
-/* The outputs that the place has, in order: of `whole`, n. */
-static int64_t *rows_of(const piece *p, int64_t whole, int64_t n)
+/* Fills the weights of linear layers and convolutions. */
+static cs_status fill_product(const piece *p, float *to, cs_error *error)
 {
+    const bool conv = p->of->kind == CS_OP_CONV;
+    const cs_shape *in = whole_shape(p, p->of->inputs[0]), *out = whole_shape(p, p->of->output);
+    const uint32_t in_dim = conv ? 0 : in->rank - 1, out_dim = conv ? 0 : out->rank - 1;
+    const int64_t whole = out->dims[out_dim], each = p->of->weights / whole;
+    const int64_t per_input = conv ? each * p->of->groups / in->dims[in_dim] : 1;
+    const int64_t n = cs_net_tensor(p->trainer->net, p->op->output)->shape.dims[out_dim];
+    /* The outputs of the place, in order: n of `whole`. */
     const cs_trained_part *part = &p->trainer->part_of;
     const uint32_t views = views_of(p);
     const cs_axes tensor = cs_grid_axes(&part->split->grid, CS_AXES_TENSOR);
@@ -93,19 +101,6 @@ static int64_t *rows_of(const piece *p, int64_t whole, int64_t n)
     int64_t *rows = malloc((size_t)n * sizeof(*rows));
     for (int64_t i = 0; rows && i < n; i++)
         rows[i] = i / (n / views) * width + first + i % (n / views);
-    return rows;
-}
-
-/* Linear layers and convolutions. */
-static cs_status fill_product(const piece *p, float *to, cs_error *error)
-{
-    const bool conv = p->of->kind == CS_OP_CONV;
-    const cs_shape *in = whole_shape(p, p->of->inputs[0]), *out = whole_shape(p, p->of->output);
-    const uint32_t in_dim = conv ? 0 : in->rank - 1, out_dim = conv ? 0 : out->rank - 1;
-    const int64_t whole = out->dims[out_dim], each = p->of->weights / whole;
-    const int64_t per_input = conv ? each * p->of->groups / in->dims[in_dim] : 1;
-    const int64_t n = cs_net_tensor(p->trainer->net, p->op->output)->shape.dims[out_dim];
-    int64_t *rows = rows_of(p, whole, n);
     if (!rows)
         return cs_error_no_memory(error);
     matrix m = {.stream = 2 * (uint64_t)p->local->origin,
@@ -128,7 +123,7 @@ static cs_status fill_product(const piece *p, float *to, cs_error *error)
     return CS_OK;
 }
 
-/* Of tables and norms: rows of features. */
+/* Fills tables and norms: rows of features. */
 static void fill_rows(const piece *p, float *to)
 {
     const bool norm = p->of->kind == CS_OP_BATCH_NORM || p->of->kind == CS_OP_LAYER_NORM ||
@@ -154,7 +149,7 @@ static void fill_rows(const piece *p, float *to)
     fill(&m, to + p->op->weights);
 }
 
-/* A bias that is added to what was summed. */
+/* Fills a bias that is added to a sum. */
 static void fill_biases(const piece *p, float *to)
 {
     const bool conv = p->of->kind == CS_OP_CONV;

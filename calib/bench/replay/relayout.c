@@ -5,11 +5,11 @@
 
 enum { FLOAT = sizeof(float) };
 
-/* Numbers while they are on their way. */
+/* A tensor during the exchanges. */
 typedef struct carried {
     cs_tensor_layout layout;
     const float *data;
-    float *own; /* the same, where it has to be freed */
+    float *own; /* `data` if it must be freed, else NULL */
 } carried;
 
 typedef struct mover {
@@ -19,11 +19,10 @@ typedef struct mover {
     cs_error *error;
 } mover;
 
-/* ---- boxes: a range of one dimension of a tensor, all of the others ---- */
+/* ---- boxes: a range of one dimension of a tensor, and all of the others ---- */
 
 typedef struct box {
-    int64_t outer, size,
-        inner; /* numbers of the tensor: those before, in and behind the dimension */
+    int64_t outer, size, inner; /* numbers before, in and after the dimension */
     int64_t first, n;
 } box;
 
@@ -52,7 +51,7 @@ static int64_t count(const box *b)
     return b->outer * b->n * b->inner;
 }
 
-/* Part k of n of the dimension. */
+/* Returns part k of n of the dimension. */
 static box part_of(box b, uint32_t n, uint32_t k)
 {
     b.first = cs_part_first((uint32_t)b.size, n, k);
@@ -68,24 +67,20 @@ static void pack(const box *b, const float *tensor, float *packed)
                run * sizeof(*packed));
 }
 
-static void unpack(const box *b, const float *packed, float *tensor)
-{
-    const size_t run = (size_t)(b->n * b->inner);
-    for (int64_t o = 0; o < b->outer; o++)
-        memcpy(tensor + (o * b->size + b->first) * b->inner, packed + o * (int64_t)run,
-               run * sizeof(*packed));
-}
-
-/* All parts of a dimension, one behind the other; `back`: the tensor from those. */
+/* Packs all parts of a dimension one after another; `back`: unpacks them. */
 static void pack_all(box b, uint32_t n, const float *from, float *to, int64_t *counts, bool back)
 {
     int64_t at = 0;
     for (uint32_t k = 0; k < n; k++) {
         const box part = part_of(b, n, k);
         counts[k] = count(&part);
-        if (back)
-            unpack(&part, from + at, to);
-        else
+        if (back) {
+            const float *packed = from + at;
+            const size_t run = (size_t)(part.n * part.inner);
+            for (int64_t o = 0; o < part.outer; o++)
+                memcpy(to + (o * part.size + part.first) * part.inner, packed + o * (int64_t)run,
+                       run * sizeof(*packed));
+        } else
             pack(&part, from, to + at);
         at += counts[k];
     }
@@ -141,7 +136,8 @@ static cs_axes axes_of(const mover *m, cs_layout_axis axis)
     return cs_grid_axes(&m->r->split->grid, cs_layout_axes(axis));
 }
 
-/* What is there whole, or in the part that is cut once more. */
+/* Takes this place's part of a tensor that is whole on the axis, or of a part that is divided
+ * further. */
 static cs_status cut(mover *m, carried *now, cs_layout_axis axis, cs_division to)
 {
     const cs_axes axes = axes_of(m, axis);
@@ -172,7 +168,7 @@ static cs_status sum(mover *m, carried *now, const cs_wire_group *group, float *
     return status;
 }
 
-/* Packed as the others need it, moved, and put together. */
+/* Packed parts, to be moved and unpacked. */
 typedef struct parts {
     cs_cost_collective collective;
     uint32_t n;
@@ -209,7 +205,7 @@ static cs_status scatter(mover *m, carried *now, const cs_tensor_layout *layout,
                               m->error);
 }
 
-/* Each gets its part of one dimension, and gives its part of another. */
+/* Gives a part of one dimension to each member, and gets parts of another. */
 static cs_status swap(mover *m, carried *now, const cs_tensor_layout *layout,
                       const cs_division ends[2], const cs_wire_group *group, parts *p)
 {
@@ -255,26 +251,21 @@ static cs_status move(mover *m, carried *now, cs_layout_axis axis, cs_exchange_k
     return status;
 }
 
-/* ---- along an axis ---- */
+/* ---- one axis ---- */
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Counted as in cs_exchange_kind. */
+/* Returns the bytes of an exchange, as defined for cs_exchange_kind. */
 static int64_t bytes_of(const mover *m, const carried *now, cs_layout_axis axis,
                         cs_exchange_kind kind)
 {
     cs_tensor_layout behind = now->layout;
     behind.axes[axis] = m->r->to.axes[axis];
     const int64_t before = numbers_of(m, &now->layout), after = numbers_of(m, &behind);
-    return FLOAT * (kind == CS_EXCHANGE_ALL_TO_ALL   ? larger(before, after)
+    return FLOAT * (kind == CS_EXCHANGE_ALL_TO_ALL   ? (before > after ? before : after)
                     : kind == CS_EXCHANGE_ALL_GATHER ? after
                                                      : before);
 }
 
-/* `data`: room for the result, of as many numbers as are there; or NULL. */
+/* Exchanges along one axis. `data`: memory for a result of the same size; or NULL. */
 static cs_status go_along(mover *m, carried *now, cs_layout_axis axis, float *data)
 {
     const cs_division from = now->layout.axes[axis], to = m->r->to.axes[axis];
@@ -285,7 +276,7 @@ static cs_status go_along(mover *m, carried *now, cs_layout_axis axis, float *da
         return CS_OK;
     }
     if (from.part > CS_PARTIAL || to.part > CS_PARTIAL || from.copies > 1 || to.copies > 1)
-        return cs_error_add(m->error, CS_FAILED, "rows of experts and copies are not exchanged");
+        return cs_error_add(m->error, CS_FAILED, "rows of experts and copies cannot be exchanged");
     CS_TRY(m->link->begin(m->link->context, kind, cs_layout_axes(axis),
                           bytes_of(m, now, axis, kind), &group, m->error));
     if (kind == CS_EXCHANGE_ALL_REDUCE)
@@ -296,7 +287,7 @@ static cs_status go_along(mover *m, carried *now, cs_layout_axis axis, float *da
     return m->link->end(m->link->context, m->error);
 }
 
-/* What is whole is cut first. */
+/* Divides the whole dimensions, before all exchanges. */
 static cs_status cut_all(mover *m, carried *now)
 {
     const cs_tensor_layout target = cs_layout_cut(&m->r->from, &m->r->to);

@@ -12,37 +12,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Runs before those that count: memory, connections and caches come to rest. */
+/* Warm-up runs, which settle memory, connections and caches. */
 enum { WARM_UP = 2, COLUMNS = 4 };
 
-static const double wide = 0.1; /* spread of the runs that is told */
+static const double wide = 0.1; /* larger spreads of the runs cause a warning */
 
 /* ---- the runs ---- */
 
 typedef struct runs {
     uint32_t n;
-    double *columns;                /* per run: enter, leave, live, most of all tasks */
+    double *columns;                /* per run: enter, leave, live and largest live of all tasks */
     double *durations;              /* s, from the first start to the last end; rank 0 only */
     double *resident;               /* bytes per device and category */
-    double *losses;                 /* per mini-batch, on a grid: the mean */
-    uint32_t sharing;               /* processes without a core of their own */
-    double median, lowest, highest; /* s, once a run is chosen */
+    double *losses;                 /* mean loss per mini-batch, on a grid */
+    uint32_t sharing;               /* processes that share a core */
+    double median, lowest, highest; /* s, set by choose_run */
 } runs;
 
 static cs_notes notes_of(const runs *all, uint32_t run, uint32_t n_tasks)
 {
     double *at = all->columns + (size_t)run * COLUMNS * n_tasks;
     return (cs_notes){at, at + n_tasks, at + 2 * (size_t)n_tasks, at + 3 * (size_t)n_tasks};
-}
-
-static double duration_of(const cs_notes *notes, uint32_t n_tasks)
-{
-    double start = notes->enter[0], end = notes->leave[0];
-    for (uint32_t t = 1; t < n_tasks; t++) {
-        start = notes->enter[t] < start ? notes->enter[t] : start;
-        end = notes->leave[t] > end ? notes->leave[t] : end;
-    }
-    return end - start;
 }
 
 static cs_status do_runs(cs_worker *worker, runs *all, const cs_progress *progress, cs_error *error)
@@ -57,41 +47,19 @@ static cs_status do_runs(cs_worker *worker, runs *all, const cs_progress *progre
             status = cs_wire_largest(worker->wire, notes.enter, COLUMNS * n_tasks, error);
         if (status != CS_OK)
             return status;
-        if (run >= WARM_UP)
-            all->durations[run - WARM_UP] = duration_of(&notes, n_tasks);
+        if (run >= WARM_UP) {
+            double start = notes.enter[0], end = notes.leave[0];
+            for (uint32_t t = 1; t < n_tasks; t++) {
+                start = notes.enter[t] < start ? notes.enter[t] : start;
+                end = notes.leave[t] > end ? notes.leave[t] : end;
+            }
+            all->durations[run - WARM_UP] = end - start;
+        }
     }
     return CS_OK;
 }
 
-/* On a mesh: how the network learns, which does not depend on how it is divided. */
-static void tell_losses(const runs *all, uint32_t n)
-{
-    fprintf(stderr, "loss of the mini-batches:");
-    for (uint32_t b = 0; b < n; b++)
-        if (b < 4 || b + 1 == n)
-            fprintf(stderr, "%s %.6f", b > 0 && b + 1 == n && n > 5 ? " ..." : "", all->losses[b]);
-    fputc('\n', stderr);
-}
-
-static void tell(const runs *all)
-{
-    const double spread = all->highest / all->lowest - 1;
-    fprintf(stderr, "%u run%s: median %.4f ms, from %.4f to %.4f ms; %s\n", all->n,
-            all->n > 1 ? "s" : "", 1e3 * all->median, 1e3 * all->lowest, 1e3 * all->highest,
-            all->n % 2 ? "the run of the median is kept" : "of the middle two the shorter is kept");
-    if (spread > wide)
-        fprintf(stderr,
-                "sim: warning: the longest run took %.0f %% more than the shortest: the "
-                "machine was busy with other work as well\n",
-                100 * spread);
-    if (all->sharing > 0)
-        fprintf(stderr,
-                "sim: warning: %u processes share cores: they take turns, so times are not "
-                "those of devices of their own\n",
-                all->sharing);
-}
-
-/* The run with the median duration, of an even number the shorter one in the middle. */
+/* Chooses the run with the median duration; of an even number, the shorter of the middle two. */
 static cs_status choose_run(runs *all, uint32_t *chosen, cs_error *error)
 {
     double *sorted = malloc(all->n * sizeof(*sorted));
@@ -107,7 +75,20 @@ static cs_status choose_run(runs *all, uint32_t *chosen, cs_error *error)
     while (all->durations[*chosen] != all->median)
         ++*chosen;
     free(sorted);
-    tell(all);
+    const double spread = all->highest / all->lowest - 1;
+    fprintf(stderr, "%u run%s: median %.4f ms, from %.4f to %.4f ms; %s\n", all->n,
+            all->n > 1 ? "s" : "", 1e3 * all->median, 1e3 * all->lowest, 1e3 * all->highest,
+            all->n % 2 ? "the median run is kept" : "the shorter of the middle two is kept");
+    if (spread > wide)
+        fprintf(stderr,
+                "sim: warning: the longest run took %.0f %% more than the shortest: the "
+                "machine was also busy with other work\n",
+                100 * spread);
+    if (all->sharing > 0)
+        fprintf(stderr,
+                "sim: warning: %u processes share cores and take turns, so times are not "
+                "realistic for separate devices\n",
+                all->sharing);
     return CS_OK;
 }
 
@@ -122,7 +103,7 @@ static bool add_losses(cJSON *root, const runs *all, const cs_replay *replay)
     return added;
 }
 
-/* How it was measured; results-file.md has the members. */
+/* Returns the provenance: how the run was measured (results-file.md). */
 static cJSON *provenance_of(const cs_worker *worker, const cs_request *request, const runs *all)
 {
     cs_cost_source source = {.device = "", .driver = "", .libraries = "", .clock = ""};
@@ -185,8 +166,18 @@ static cs_status save(const cs_worker *worker, const cs_request *request, runs *
     cs_trace trace = {0};
     uint32_t chosen = 0;
     CS_TRY(choose_run(all, &chosen, error));
-    if (worker->grid)
-        tell_losses(all, replay->graph.n_batches);
+    if (worker->grid) {
+        /* On a mesh, print the losses, which do not depend on how the network is divided. */
+        fprintf(stderr, "loss of the mini-batches:");
+        for (uint32_t b = 0; b < replay->graph.n_batches; b++)
+            if (b < 4 || b + 1 == replay->graph.n_batches)
+                fprintf(stderr, "%s %.6f",
+                        b > 0 && b + 1 == replay->graph.n_batches && replay->graph.n_batches > 5
+                            ? " ..."
+                            : "",
+                        all->losses[b]);
+        fputc('\n', stderr);
+    }
     const cs_notes notes = notes_of(all, chosen, replay->graph.n_tasks);
     cJSON *provenance = provenance_of(worker, request, all);
     char *text = provenance ? cs_json_print(provenance) : NULL;
@@ -200,16 +191,8 @@ static cs_status save(const cs_worker *worker, const cs_request *request, runs *
     return status;
 }
 
-static cs_status gather_resident(const cs_worker *worker, runs *all, cs_error *error)
-{
-    double *own = all->resident + worker->device * (size_t)CS_N_CATEGORIES;
-    for (int c = 0; c < CS_N_CATEGORIES; c++)
-        own[c] = (double)worker->resident[c];
-    return cs_wire_largest(worker->wire, all->resident,
-                           worker->replay->graph.n_devices * CS_N_CATEGORIES, error);
-}
-
-/* Of all places that have the loss; those of one sample have the same. */
+/* Averages the losses over all places that have one; places with the same sample have the same
+ * loss. */
 static cs_status gather_losses(const cs_worker *worker, runs *all, cs_error *error)
 {
     const uint32_t n = worker->replay->graph.n_batches, size = worker->wire->size;
@@ -247,8 +230,13 @@ static cs_status run_worker(cs_worker *worker, const cs_request *request, uint32
     cs_status status = all.resident && all.columns && all.durations && all.losses
                            ? CS_OK
                            : cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = gather_resident(worker, &all, error);
+    if (status == CS_OK) {
+        double *own = all.resident + worker->device * (size_t)CS_N_CATEGORIES;
+        for (int c = 0; c < CS_N_CATEGORIES; c++)
+            own[c] = (double)worker->resident[c];
+        status = cs_wire_largest(worker->wire, all.resident,
+                                 worker->replay->graph.n_devices * CS_N_CATEGORIES, error);
+    }
     if (status == CS_OK)
         status = do_runs(worker, &all, progress, error);
     if (status == CS_OK && worker->grid)

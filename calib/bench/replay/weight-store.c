@@ -7,7 +7,7 @@
 
 enum { FLOAT = sizeof(float) };
 
-/* ---- where what is ---- */
+/* ---- layout ---- */
 
 static int64_t sum_of(const int64_t parts[CS_STORE_REGIONS])
 {
@@ -19,7 +19,8 @@ static int64_t before(const int64_t parts[CS_STORE_REGIONS], int region)
     return region == 0 ? 0 : parts[0];
 }
 
-/* Numbers of a region that place k has: the last ones may have fewer, or none. */
+/* Returns the numbers of a region in the share of place k; the last shares may be smaller or
+ * empty. */
 static int64_t share_of(const cs_store_unit *unit, int region, uint32_t k)
 {
     const int64_t left = unit->sizes[region] - (int64_t)k * unit->shares[region];
@@ -32,8 +33,8 @@ static int64_t own_share(const cs_store *store, const cs_store_unit *unit, int r
     return share_of(unit, region, store->rank);
 }
 
-/* Where a region begins in a block that has all of it; where the place's share does in one that has
- * all, or only shares. */
+/* Return the start of a region in a block of whole regions, and of the place's share in a block of
+ * whole regions or of shares. */
 static float *region_at(const cs_block *block, const cs_store_unit *unit, int region)
 {
     return (float *)block->data + before(unit->sizes, region);
@@ -56,7 +57,7 @@ static float *own_gradients(const cs_store *store, const cs_store_unit *unit, in
     return share_at(store, &unit->gradients, unit, region, store->scatters);
 }
 
-/* Tells the trainer where the parameters of a unit's operators and their gradients are. */
+/* Tells the trainer the places of the parameters and gradients of a unit's operators. */
 static void set_places(cs_store *store, uint32_t u)
 {
     const cs_store_unit *unit = &store->units[u];
@@ -80,25 +81,6 @@ static int64_t parameters_of(const cs_trainer *trainer, uint32_t op)
     return trainer->costs[op].weights + trainer->costs[op].biases;
 }
 
-static void lay_unit(cs_store *store, uint32_t u)
-{
-    cs_store_unit *unit = &store->units[u];
-    const cs_trainer *trainer = store->trainer;
-    int64_t at = 0;
-    for (int region = 0; region < CS_STORE_REGIONS; region++) {
-        for (uint32_t p = unit->first_op; p < unit->end_op; p++) {
-            const bool tensor = trainer->part_of.local->ops[p].weight_axes == CS_AXES_TENSOR;
-            if (tensor != (region == 0))
-                continue;
-            store->offsets[p - store->part->first_op] = at;
-            store->unit_of[p - store->part->first_op] = u;
-            unit->sizes[region] += parameters_of(trainer, p);
-            at += parameters_of(trainer, p);
-        }
-        unit->shares[region] = cs_states_share(unit->sizes[region], store->shards);
-    }
-}
-
 static cs_status take_unit(cs_store *store, cs_store_unit *unit, cs_error *error)
 {
     cs_block_pool *pool = store->trainer->pool;
@@ -106,14 +88,6 @@ static cs_status take_unit(cs_store *store, cs_store_unit *unit, cs_error *error
     CS_TRY(cs_block_pool_take(pool, store->zero >= 3 ? share : whole, &unit->weights, error));
     CS_TRY(cs_block_pool_take(pool, store->scatters ? share : whole, &unit->gradients, error));
     return cs_block_pool_take(pool, share * store->trainer->n_states, &unit->states, error);
-}
-
-static uint32_t count_units(const cs_job *job, uint32_t stage)
-{
-    uint32_t n = 0, end = job->plan->stages[stage].end_layer;
-    for (; end > job->plan->stages[stage].first_layer; n++)
-        end = cs_states_unit(job, stage, end);
-    return n;
 }
 
 static void cut_units(cs_store *store, const cs_job *job, uint32_t stage)
@@ -139,7 +113,10 @@ cs_status cs_store_open(cs_store *store, const cs_job *job, uint32_t stage, uint
     store->zero = store->shards > 1 ? job->states.zero : 0;
     store->scatters = cs_states_scatters_each(job, store->zero);
     store->rank = cs_axes_coordinate(cs_grid_axes(job->plan->grid, CS_AXES_SHARD), place);
-    store->n_units = count_units(job, stage);
+    uint32_t n = 0, end = job->plan->stages[stage].end_layer;
+    for (; end > job->plan->stages[stage].first_layer; n++)
+        end = cs_states_unit(job, stage, end);
+    store->n_units = n;
     store->units = calloc(store->n_units, sizeof(*store->units));
     store->offsets = calloc(n_ops, sizeof(*store->offsets));
     store->unit_of = calloc(n_ops, sizeof(*store->unit_of));
@@ -147,7 +124,21 @@ cs_status cs_store_open(cs_store *store, const cs_job *job, uint32_t stage, uint
         return cs_error_no_memory(error);
     cut_units(store, job, stage);
     for (uint32_t u = 0; u < store->n_units; u++) {
-        lay_unit(store, u);
+        cs_store_unit *unit = &store->units[u];
+        const cs_trainer *trainer = store->trainer;
+        int64_t at = 0;
+        for (int region = 0; region < CS_STORE_REGIONS; region++) {
+            for (uint32_t p = unit->first_op; p < unit->end_op; p++) {
+                const bool tensor = trainer->part_of.local->ops[p].weight_axes == CS_AXES_TENSOR;
+                if (tensor != (region == 0))
+                    continue;
+                store->offsets[p - store->part->first_op] = at;
+                store->unit_of[p - store->part->first_op] = u;
+                unit->sizes[region] += parameters_of(trainer, p);
+                at += parameters_of(trainer, p);
+            }
+            unit->shares[region] = cs_states_share(unit->sizes[region], store->shards);
+        }
         CS_TRY(take_unit(store, &store->units[u], error));
     }
     return CS_OK;
@@ -170,7 +161,7 @@ void cs_store_close(cs_store *store)
 
 /* ---- the start ---- */
 
-/* The whole unit, of which the place keeps its share. */
+/* Draws the whole unit; the place keeps its share. */
 static cs_status draw_unit(cs_store *store, uint32_t u, float *whole, cs_error *error)
 {
     cs_store_unit *unit = &store->units[u];
@@ -225,7 +216,7 @@ void cs_store_count(const cs_store *store, int64_t *resident)
 
 /* ---- units ---- */
 
-/* A collective on the shares of a region. */
+/* Runs a collective on the shares of a region. */
 static cs_status move_region(const cs_store *store, const cs_store_unit *unit, int region,
                              cs_cost_collective collective, const cs_wire_group *group,
                              const float *from, float *to, cs_error *error)
@@ -274,7 +265,7 @@ cs_status cs_store_begin(cs_store *store, uint32_t u, cs_error *error)
     return CS_OK;
 }
 
-/* In place the sum of the own share comes to the front. */
+/* Reduces and scatters a region. In place, the sum of the own share moves to the front. */
 static cs_status scatter_region(cs_store *store, cs_store_unit *unit, int region,
                                 const cs_wire_group *group, cs_error *error)
 {

@@ -27,34 +27,7 @@ static cs_status open_stages(cs_worker *worker, cs_error *error)
     return status;
 }
 
-/* The last computation that reads each version of each stage on this device. */
-static void find_last_readers(cs_worker *worker)
-{
-    const cs_replay *replay = worker->replay;
-    uint32_t width = replay->graph.n_batches + 2;
-    for (uint32_t i = 0; i < replay->graph.n_tasks; i++) {
-        uint32_t task = replay->order[i];
-        const cs_class *cls = cs_graph_class(&replay->graph, task);
-        bool reads = cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD;
-        if (reads && cls->device == worker->device && replay->versions[task] < width)
-            worker->last_reader[cls->stage * width + replay->versions[task]] = i;
-    }
-}
-
-/* What the parts have taken, not what they should have. */
-static void count_resident(cs_worker *worker)
-{
-    for (uint32_t s = 0; s < worker->replay->scenario->plan->n_stages; s++) {
-        if (worker->grid)
-            cs_store_count(&worker->grid->stores[s], worker->resident);
-        const cs_part *part = &worker->stages[s].part;
-        worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
-        worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
-        worker->resident[CS_MEMORY_OPTIMIZER] += part->states.bytes;
-    }
-}
-
-/* All processes in their own order need no group. */
+/* Whether a group is all processes in their own order, and so needs no communicator. */
 static bool is_all(const cs_worker *worker, const uint32_t *ranks, uint32_t n)
 {
     bool in_order = n == worker->wire->size;
@@ -115,8 +88,25 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
     CS_TRY(cs_trainer_init(&worker->trainer, error));
     CS_TRY(open_stages(worker, error));
     CS_TRY(open_groups(worker, error));
-    find_last_readers(worker);
-    count_resident(worker);
+    /* Find the last computation that reads each version of each stage on this device. */
+    const cs_replay *replay = worker->replay;
+    uint32_t width = replay->graph.n_batches + 2;
+    for (uint32_t i = 0; i < replay->graph.n_tasks; i++) {
+        uint32_t task = replay->order[i];
+        const cs_class *cls = cs_graph_class(&replay->graph, task);
+        bool reads = cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD;
+        if (reads && cls->device == worker->device && replay->versions[task] < width)
+            worker->last_reader[cls->stage * width + replay->versions[task]] = i;
+    }
+    /* Count the memory that the parts have taken, not the planned memory. */
+    for (uint32_t s = 0; s < worker->replay->scenario->plan->n_stages; s++) {
+        if (worker->grid)
+            cs_store_count(&worker->grid->stores[s], worker->resident);
+        const cs_part *part = &worker->stages[s].part;
+        worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
+        worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
+        worker->resident[CS_MEMORY_OPTIMIZER] += part->states.bytes;
+    }
     return CS_OK;
 }
 
@@ -137,7 +127,7 @@ static cs_activations *activations_of(cs_worker *worker, uint32_t stage, uint32_
     return &worker->activations[(size_t)stage * worker->n_items + item];
 }
 
-/* What a run that failed has left. */
+/* Clears what a failed run has left. */
 static void clear(cs_worker *worker)
 {
     uint32_t n_stages = worker->replay->scenario->plan->n_stages;
@@ -178,14 +168,15 @@ void cs_worker_close(cs_worker *worker)
 
 /* ---- weights ---- */
 
-/* Version v of a stage: in the part itself, until an update has to leave it alone. */
+/* Returns version v of a stage's weights: in the part itself, unless an update had to preserve
+ * it. */
 static void *weights_at(const cs_stage_state *stage, uint32_t version)
 {
     bool own = version != CS_NONE && version < stage->n_versions && stage->versions[version].data;
     return own ? stage->versions[version].data : stage->part.parameters.data;
 }
 
-/* An update that others still read past writes into new memory. */
+/* Updates the weights, into new memory if later tasks still read the current version. */
 static cs_status update(cs_worker *worker, uint32_t s, uint32_t position, cs_error *error)
 {
     cs_stage_state *stage = &worker->stages[s];
@@ -209,7 +200,7 @@ static cs_status update(cs_worker *worker, uint32_t s, uint32_t position, cs_err
     return CS_OK;
 }
 
-/* Behind the last reader of a version that is no longer the current one. */
+/* Drops an old version after its last reader. */
 static void drop_version(cs_worker *worker, uint32_t s, uint32_t version, uint32_t position)
 {
     uint32_t width = worker->replay->graph.n_batches + 2;
@@ -224,7 +215,7 @@ static cs_status have_activations(cs_worker *worker, cs_activations *at, cs_erro
     return at->data ? CS_OK : cs_activations_open(&worker->trainer, at, error);
 }
 
-/* The activations of a stage that this device also holds, where that has them; else NULL. */
+/* Returns the activations of a stage on the same device, if it has any; else NULL. */
 static cs_activations *neighbour(cs_worker *worker, uint32_t stage, uint32_t item)
 {
     uint32_t n_stages = worker->replay->scenario->plan->n_stages;
@@ -241,7 +232,7 @@ static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs
     cs_stage_state *stage = &worker->stages[cls->stage];
     cs_activations *at = activations_of(worker, cls->stage, replay->graph.tasks[task].item);
     CS_TRY(have_activations(worker, at, error));
-    uint32_t front = cls->stage - 1; /* none: too large */
+    uint32_t front = cls->stage - 1; /* too large if there is none */
     cs_activations *before = neighbour(worker, front, replay->graph.tasks[task].item);
     if (before)
         cs_part_hand_output(&worker->trainer, &worker->stages[front].part, before, at);
@@ -253,7 +244,7 @@ static cs_status forward(cs_worker *worker, uint32_t task, uint32_t position, cs
     return status;
 }
 
-/* Activations whose gradient goes nowhere are done with. */
+/* Runs a backward. If the gradient is not sent, the activations are freed. */
 static cs_status backward(cs_worker *worker, uint32_t task, uint32_t position, cs_error *error)
 {
     const cs_replay *replay = worker->replay;
@@ -286,7 +277,7 @@ static cs_status check_size(const cs_worker *worker, uint32_t task, int64_t byte
         return CS_OK;
     return cs_error_add(
         error, CS_FAILED,
-        "a message over the boundary behind stage %u has %lld bytes in the scenario, "
+        "a message over the boundary after stage %u has %lld bytes in the scenario, "
         "and %lld when replayed",
         cls->stage, (long long)cls->bytes, (long long)(bytes * worker->replay->covers[task]));
 }
@@ -379,7 +370,7 @@ static bool is_mine(const cs_worker *worker, const cs_class *cls)
            (cls->kind == CS_TRANSFER && cls->peer == worker->device);
 }
 
-/* Marks are asked for at the end: a GPU is not waited for in between. */
+/* Reads all marks at the end, so that a GPU is not waited for in between. */
 static cs_status note_times(cs_worker *worker, cs_error *error)
 {
     const cs_replay *replay = worker->replay;
@@ -397,7 +388,8 @@ static cs_status note_times(cs_worker *worker, cs_error *error)
     return status;
 }
 
-/* A message has two devices, and one row: what it takes is seen by the next computation. */
+/* Notes memory. A message has two devices but one row, so its memory appears in the next
+ * computation. */
 static void note_memory(cs_worker *worker, uint32_t task)
 {
     cs_kind kind = (cs_kind)cs_graph_class(&worker->replay->graph, task)->kind;
@@ -422,7 +414,7 @@ cs_status cs_worker_leave(cs_worker *worker, uint32_t task, cs_error *error)
     return worker->backend->mark(worker->bench, worker->n_marks++, error);
 }
 
-/* A task begins when the one before it ends. */
+/* Runs a task, which begins when the previous one ends. */
 static cs_status do_noted(cs_worker *worker, uint32_t position, cs_error *error)
 {
     const uint32_t task = worker->replay->order[position];
@@ -431,7 +423,7 @@ static cs_status do_noted(cs_worker *worker, uint32_t position, cs_error *error)
     return cs_worker_leave(worker, task, error);
 }
 
-/* The whole pass of a task, unless another task of it was before. */
+/* Runs the whole pass of a task, unless another task has already run it. */
 static cs_status do_pass(cs_worker *worker, uint32_t position, cs_error *error)
 {
     const cs_replay_passes *passes = &worker->replay->passes;

@@ -1,11 +1,11 @@
-/* What `sim` asks a bench program to do: one JSON object in a file, which both read and write by
+/* Request of `sim` to a bench program: one JSON object in a file, which both read and write with
  * the same table of fields.
  *
  *     sim-bench-cpu MODE REQUEST.json        MODE: compute, network, replay
  *
- * The programs are apart from `sim` because they need libraries that not every machine has; they
- * are no interface for people. Results go to the file `output`, messages to standard error, and the
- * exit code is that of the program `sim`.
+ * The programs are separate from `sim` because they need libraries that not every machine has; they
+ * are not meant for users. Results go to the file `output`, messages to standard error, and exit
+ * codes are the same as those of `sim`.
  */
 #ifndef CS_CALIB_REQUEST_H
 #define CS_CALIB_REQUEST_H
@@ -16,42 +16,42 @@
 
 enum { CS_REQUEST_PROCESSES_MAX = 1024, CS_REQUEST_RUNS_MAX = 1000 };
 
-/* A change to the scenario: what --set takes. */
+/* A change to the scenario, as in --set. */
 typedef struct cs_request_override {
     const char *pointer, *value;
 } cs_request_override;
 
 typedef struct cs_request {
-    const char *output;  /* a cost file, which is added to; of a replay the results */
-    const char *command; /* for the provenance: what the user typed */
+    const char *output;  /* cost file, results are added to it; replay: results file */
+    const char *command; /* for the provenance: the user's command line */
     const char *date, *notes;
-    bool progress; /* shown on standard error, which is a terminal for who asks */
+    bool progress; /* show progress on standard error, a terminal */
     /* compute */
-    cs_workload *workload; /* NULL: none is measured */
-    cs_list batches;       /* of uint32_t: samples at once */
+    cs_workload *workload; /* NULL: nothing to measure */
+    cs_list batches;       /* uint32_t: samples per batch */
     uint32_t states;
     double share;
-    uint32_t processes; /* that do the same at once, on cores of their own */
+    uint32_t processes; /* processes that compute the same at the same time, on separate cores */
     /* compute and network */
     cs_time time_limit;
     /* network */
-    cs_list collectives;          /* of uint32_t: cs_cost_collective; none: all of them */
-    int64_t min_bytes, max_bytes; /* max_bytes 0: as long as memory allows, to 1 GiB */
+    cs_list collectives;          /* uint32_t: cs_cost_collective; empty: all */
+    int64_t min_bytes, max_bytes; /* max_bytes 0: 1 GiB, or as long as memory allows */
     /* replay */
     const char *scenario;
-    cs_list overrides; /* of const cs_request_override *, in this order */
+    cs_list overrides; /* const cs_request_override *, in this order */
     uint32_t runs;
 } cs_request;
 
-/* A request with that output and the defaults of all else. */
+/* Initialises a request with this output and defaults for all other fields. */
 CS_MUST_CHECK cs_status cs_request_init(const char *output, cs_request *request, cs_arena *arena,
                                         cs_error *error);
 
-/* As JSON, which the caller frees; NULL when memory runs out. */
+/* Prints JSON, which the caller frees; NULL if memory runs out. */
 char *cs_request_print(const cs_request *request);
 
-/* From JSON. The document is kept in *root, as the parameters of the workload point into it; the
- * caller deletes it. `name` is what messages call it. */
+/* Read a request from JSON. The document stays in *root, because the parameters of the workload
+ * point into it; the caller deletes it. `name`: its name in messages. */
 CS_MUST_CHECK cs_status cs_request_read(const char *name, const char *text, size_t length,
                                         cs_request *request, cJSON **root, cs_arena *arena,
                                         cs_error *error);

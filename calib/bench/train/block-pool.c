@@ -25,7 +25,7 @@ void cs_block_pool_finish(cs_block_pool *pool)
     *pool = (cs_block_pool){0};
 }
 
-/* The piece that was given back last is the one that caches know best. */
+/* Reuses the most recently freed piece, which is most likely in caches. */
 static bool reuse(cs_block_pool *pool, int64_t bytes, cs_block *block)
 {
     for (uint32_t i = pool->n_free; i-- > 0;) {
@@ -41,39 +41,33 @@ static bool reuse(cs_block_pool *pool, int64_t bytes, cs_block *block)
     return false;
 }
 
-/* Pieces that nobody has may be in the way: a device that is full is asked again without them. They
- * go when what uses them is done (backend.h). */
-static cs_status take_new(cs_block_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
-{
-    void *data;
-    const cs_error before = *error;
-    cs_status status = pool->backend->allocate(pool->bench, bytes, &data, error);
-    if (status == CS_NO_MEMORY && pool->n_free > 0) {
-        *error = before;
-        release_free(pool);
-        status = pool->backend->allocate(pool->bench, bytes, &data, error);
-    }
-    if (status != CS_OK)
-        return status;
-    *block = (cs_block){data, bytes};
-    pool->held += bytes;
-    return CS_OK;
-}
-
 cs_status cs_block_pool_take(cs_block_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
 {
     *block = (cs_block){0};
     if (bytes == 0)
         return CS_OK;
     if (!reuse(pool, bytes, block)) {
-        CS_TRY(take_new(pool, bytes, block, error));
+        /* If the device is full, return the free pieces to it and try again. The device waits for
+         * their users (backend.h). */
+        void *data;
+        const cs_error before = *error;
+        cs_status status = pool->backend->allocate(pool->bench, bytes, &data, error);
+        if (status == CS_NO_MEMORY && pool->n_free > 0) {
+            *error = before;
+            release_free(pool);
+            status = pool->backend->allocate(pool->bench, bytes, &data, error);
+        }
+        if (status != CS_OK)
+            return status;
+        *block = (cs_block){data, bytes};
+        pool->held += bytes;
     }
     pool->live += bytes;
     pool->peak = pool->live > pool->peak ? pool->live : pool->peak;
     return CS_OK;
 }
 
-/* Where there is no room to note a free piece, it goes back to the system. */
+/* Frees a piece to the system if the list of free pieces cannot grow. */
 void cs_block_pool_give(cs_block_pool *pool, cs_block *block)
 {
     if (!block->data)

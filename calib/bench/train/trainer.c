@@ -5,7 +5,7 @@
 
 enum {
     FLOAT = sizeof(float),
-    ALIGNMENT = 16, /* bytes; what libraries want of a matrix */
+    ALIGNMENT = 16, /* bytes; the alignment of matrices that libraries require */
 };
 
 static int64_t width_of(const cs_trainer *trainer)
@@ -13,19 +13,11 @@ static int64_t width_of(const cs_trainer *trainer)
     return cs_precision_bytes(trainer->precision);
 }
 
-/* ---- what is the same for all parts ---- */
+/* ---- common to all parts ---- */
 
-/* Views of an input with so many features that stand before operator p. */
-static uint32_t siblings_before(const cs_net *net, uint32_t p)
-{
-    uint32_t n = 0;
-    for (uint32_t q = 0; q < p; q++)
-        n += net->ops[q].kind == CS_OP_VIEW && net->ops[q].inputs[0] == net->ops[p].inputs[0];
-    return n;
-}
-
-/* A view of as many elements lies as its input does. Otherwise it takes some of the features, the
- * views of one input side by side, or the first row. */
+/* Places a view in its storage. A view with as many elements as its input has the same layout.
+ * Other views take some of the features, side by side with other views of the input, or the first
+ * row. */
 static void lay_view(cs_trainer *trainer, uint32_t p)
 {
     const cs_net *net = trainer->net;
@@ -37,8 +29,13 @@ static void lay_view(cs_trainer *trainer, uint32_t p)
     if (out->elements == in->elements)
         return;
     *to = *from;
-    if (out->shape.rank == in->shape.rank)
-        to->offset += siblings_before(net, p) * cs_tensor_columns(out);
+    if (out->shape.rank == in->shape.rank) {
+        /* Count the views of this input before operator p. */
+        uint32_t n = 0;
+        for (uint32_t q = 0; q < p; q++)
+            n += net->ops[q].kind == CS_OP_VIEW && net->ops[q].inputs[0] == net->ops[p].inputs[0];
+        to->offset += n * cs_tensor_columns(out);
+    }
 }
 
 static void lay_tensors(cs_trainer *trainer)
@@ -78,7 +75,7 @@ static void note_op(cs_trainer *trainer, uint32_t p)
         trainer->lies[op->output] = trainer->lies[op->inputs[0]];
 }
 
-/* What is known of an operator of a part besides its shapes. */
+/* Records what an operator of a part needs besides its shapes. */
 static void note_part(cs_trainer *trainer, uint32_t p)
 {
     const cs_trained_part *part = &trainer->part_of;
@@ -108,7 +105,7 @@ static cs_status find_lender(cs_trainer *trainer, uint32_t p, cs_error *error)
         return CS_OK;
     return cs_error_add(error, CS_INVALID, "%s: operator %s shares weights, but %s", net->name,
                         op->name,
-                        op->biases > 0 ? "has a bias of its own" : "no other has as many");
+                        op->biases > 0 ? "has its own bias" : "no other operator has as many");
 }
 
 cs_status cs_trainer_init(cs_trainer *trainer, cs_error *error)
@@ -166,8 +163,8 @@ static uint32_t storage_of(const cs_trainer *trainer, cs_tensor tensor)
     return cs_net_tensor(trainer->net, tensor)->storage;
 }
 
-/* Whether an operator needs the storage in its backward. What is gathered again is not kept, but
- * what it is gathered from. */
+/* Whether an operator needs the storage in its backward. A tensor that is gathered again is not
+ * kept, but its source is. */
 static bool keeps(const cs_trainer *trainer, uint32_t p, uint32_t storage)
 {
     const cs_op *op = &trainer->net->ops[p];
@@ -179,20 +176,22 @@ static bool keeps(const cs_trainer *trainer, uint32_t p, uint32_t storage)
            (trainer->gathers[made] == p + 1 && storage_of(trainer, op->inputs[0]) == storage);
 }
 
-/* That it owns: what it borrows is updated once, by the lender. */
+/* Returns the number of parameters that an operator owns; borrowed ones are updated once, by the
+ * lender. */
 static int64_t parameters_of(const cs_trainer *trainer, uint32_t p)
 {
     return trainer->costs[p].weights + trainer->costs[p].biases;
 }
 
-/* float32 per parameter: states, and in mixed precision the parameter itself. */
+/* Returns the float32 numbers per parameter: states and, in mixed precision, the parameter
+ * itself. */
 static int64_t states_of(const cs_trainer *trainer)
 {
     return trainer->n_states + (width_of(trainer) < FLOAT);
 }
 
-/* An optimizer of mixed precision updates its own copy of the parameters, the first of the states:
- * it starts as they do, or the first update would write nothing but steps in their place. */
+/* Initialises the float32 copy of the parameters that a mixed-precision optimizer updates. Without
+ * this, the first update would replace the parameters by its step. */
 static cs_status copy_masters(cs_trainer *trainer, const cs_part *part, cs_error *error)
 {
     for (uint32_t p = part->first_op; p < part->end_op; p++) {
@@ -226,23 +225,7 @@ static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
     return width_of(trainer) < FLOAT ? copy_masters(trainer, part, error) : CS_OK;
 }
 
-/* Tied operators read the lender's weights, and add to its gradient. */
-static cs_status borrow(const cs_trainer *trainer, cs_part *part, cs_error *error)
-{
-    for (uint32_t p = part->first_op; p < part->end_op; p++) {
-        uint32_t lender = trainer->lenders[p];
-        if (lender < part->first_op || lender >= part->end_op)
-            return cs_error_add(error, CS_INVALID,
-                                "%s: operator %s shares the weights of %s, which is in another "
-                                "part",
-                                trainer->net->name, trainer->net->ops[p].name,
-                                trainer->net->ops[lender].name);
-        part->offsets[p - part->first_op] = part->offsets[lender - part->first_op];
-    }
-    return CS_OK;
-}
-
-/* Parameters of each operator begin at a multiple of so many. */
+/* Lays out a part; the parameters of each operator begin at a multiple of `unit`. */
 static cs_status lay_part(cs_trainer *trainer, uint32_t first, uint32_t end, int64_t unit,
                           cs_part *part, cs_error *error)
 {
@@ -258,7 +241,18 @@ static cs_status lay_part(cs_trainer *trainer, uint32_t first, uint32_t end, int
         part->n_parameters += n;
         part->n_places += (n + unit - 1) / unit * unit;
     }
-    return borrow(trainer, part, error);
+    /* Tied operators read the lender's weights and add to its gradient. */
+    for (uint32_t p = part->first_op; p < part->end_op; p++) {
+        uint32_t lender = trainer->lenders[p];
+        if (lender < part->first_op || lender >= part->end_op)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: operator %s shares the weights of %s, which is in another "
+                                "part",
+                                trainer->net->name, trainer->net->ops[p].name,
+                                trainer->net->ops[lender].name);
+        part->offsets[p - part->first_op] = part->offsets[lender - part->first_op];
+    }
+    return CS_OK;
 }
 
 cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
@@ -275,17 +269,6 @@ cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_par
     return status;
 }
 
-/* Once for all passes. */
-static void find_needed(const cs_trainer *trainer, cs_part *part)
-{
-    for (uint32_t s = 0; s < trainer->net->n_storages; s++) {
-        uint32_t p = part->first_op;
-        while (p < part->end_op && !keeps(trainer, p, s))
-            p++;
-        part->needed[s] = p < part->end_op ? p : CS_NO_TENSOR;
-    }
-}
-
 cs_status cs_part_open_bare(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
                             cs_error *error)
 {
@@ -295,8 +278,15 @@ cs_status cs_part_open_bare(cs_trainer *trainer, uint32_t first, uint32_t end, c
     made.needed = calloc(trainer->net->n_storages + UINT64_C(1), sizeof(*made.needed));
     if (status == CS_OK && (!made.places || !made.needed))
         status = cs_error_no_memory(error);
-    if (status == CS_OK)
-        find_needed(trainer, &made);
+    if (status == CS_OK) {
+        /* Computed once for all passes. */
+        for (uint32_t s = 0; s < trainer->net->n_storages; s++) {
+            uint32_t p = made.first_op;
+            while (p < made.end_op && !keeps(trainer, p, s))
+                p++;
+            made.needed[s] = p < made.end_op ? p : CS_NO_TENSOR;
+        }
+    }
     if (status == CS_OK)
         *part = made;
     else
@@ -380,7 +370,7 @@ static void give_gradient(cs_trainer *trainer, cs_activations *at, cs_gradient *
     *gradient = (cs_gradient){0};
 }
 
-/* Room for the gradient of a tensor that has none. */
+/* Allocates the gradient of a tensor that has none. */
 static cs_status take_gradient(cs_trainer *trainer, cs_activations *at, cs_tensor tensor,
                                cs_error *error)
 {
@@ -391,7 +381,7 @@ static cs_status take_gradient(cs_trainer *trainer, cs_activations *at, cs_tenso
                               &at->gradients[root].block, error);
 }
 
-/* What is another part's goes back with that. */
+/* Frees a storage, unless another part owns it. */
 static void give_data(cs_trainer *trainer, cs_activations *at, uint32_t storage)
 {
     if (at->borrowed[storage])
@@ -411,7 +401,7 @@ void cs_activations_close(cs_trainer *trainer, cs_activations *at)
     free_lists(at);
 }
 
-/* Room for a storage, if it has none. */
+/* Allocates a storage, if it is not allocated yet. */
 static cs_status have(cs_trainer *trainer, cs_activations *at, uint32_t storage, cs_error *error)
 {
     if (at->data[storage].data)
@@ -429,7 +419,8 @@ static cs_view view_of(const cs_trainer *trainer, const cs_block *block, cs_tens
                      lie->row_stride};
 }
 
-/* A tensor that is no view has a gradient without gaps, wherever its own numbers lie. */
+/* Returns the view of a gradient. The gradient of a tensor that is not a view is contiguous,
+ * whatever the layout of the tensor. */
 static cs_view gradient_view(const cs_trainer *trainer, const cs_activations *at, cs_tensor tensor)
 {
     const cs_tensor_info *info = cs_net_tensor(trainer->net, tensor);
@@ -439,8 +430,8 @@ static cs_view gradient_view(const cs_trainer *trainer, const cs_activations *at
                : (cs_view){block->data, info->elements, cs_tensor_columns(info)};
 }
 
-/* The tensor of a message: the input, or the output; a gradient comes for the output and goes for
- * the input. */
+/* Returns the tensor of a message: the part's input or output. Gradients arrive for the output and
+ * leave for the input. */
 static cs_tensor end_of(const cs_trainer *trainer, const cs_part *part, bool input)
 {
     return input ? cs_part_input(trainer, part) : cs_part_output(trainer, part);
@@ -466,7 +457,7 @@ void *cs_part_result(const cs_trainer *trainer, const cs_part *part, bool gradie
                     : at->data[storage_of(trainer, tensor)].data;
 }
 
-/* Whether an operator of the part does. */
+/* Whether an operator of the part keeps the storage. */
 static bool is_kept(const cs_trainer *trainer, const cs_part *part, uint32_t storage)
 {
     bool kept = false;
@@ -531,7 +522,7 @@ static cs_kernel kernel_of(const cs_trainer *trainer, uint32_t p)
                        trainer->firsts[p]};
 }
 
-/* A cross entropy of a part of the logits. */
+/* Whether the operator is a cross entropy of a part of the logits. */
 static bool is_divided_loss(const cs_trainer *trainer, uint32_t p)
 {
     const cs_net_local *local = trainer->part_of.local;
@@ -580,7 +571,7 @@ static void set_operands(const cs_trainer *trainer, const cs_part *part, uint32_
 
 /* ---- forward ---- */
 
-/* What comes from nowhere is the network's input. */
+/* Fills inputs that no operator computes: the network's inputs. */
 static cs_status make_inputs(cs_trainer *trainer, const cs_op *op, cs_activations *at,
                              cs_error *error)
 {
@@ -607,7 +598,8 @@ static cs_status make_inputs(cs_trainer *trainer, const cs_op *op, cs_activation
     return CS_OK;
 }
 
-/* Behind its last reader of the part, what nobody keeps is given back; not the part's output. */
+/* After its last reader in the part, frees a tensor that no operator keeps, except the part's
+ * output. */
 static void give_inputs(cs_trainer *trainer, const cs_part *part, uint32_t p, cs_activations *at)
 {
     const cs_op *op = &trainer->net->ops[p];
@@ -620,10 +612,9 @@ static void give_inputs(cs_trainer *trainer, const cs_part *part, uint32_t p, cs
     }
 }
 
-/* Of a convolution's result each channel has a bias, of others each column. */
+/* A convolution has a bias per channel of its result, other operators one per column. */
 typedef struct biased {
-    int64_t n, inner,
-        outer; /* biases, numbers beside each other with the same one, and runs of all */
+    int64_t n, inner, outer; /* number of biases; adjacent numbers with the same one; repetitions */
 } biased;
 
 static biased biased_of(const cs_trainer *trainer, uint32_t p)
@@ -636,7 +627,7 @@ static biased biased_of(const cs_trainer *trainer, uint32_t p)
     return (biased){op->biases, inner, trainer->batch * out->elements / (op->biases * inner)};
 }
 
-/* Adds the biases to what was summed, or with `back` its numbers to the gradients of the biases. */
+/* Adds the biases to the numbers; `back` adds the numbers to the gradients of the biases. */
 static void add_biases(const biased *b, float *numbers, float *biases, bool back)
 {
     for (int64_t o = 0; o < b->outer; o++)
@@ -720,7 +711,7 @@ const float *cs_part_loss(const cs_trainer *trainer, const cs_part *part, const 
 
 /* ---- backward ---- */
 
-/* The gradient of an input that others have written already: what they wrote is to be added. */
+/* The gradient of an input that other readers have already written, and which must be added. */
 typedef struct sum {
     bool pending;
     cs_block addend;
@@ -733,14 +724,16 @@ static cs_status zero_gradient(cs_trainer *trainer, const cs_gradient *gradient,
                                   0, error);
 }
 
-/* One row of many: what reads it leaves the gradients of the others zero. */
+/* Whether a tensor is one row of a larger one, so that its reader leaves the gradients of the other
+ * rows zero. */
 static bool is_one_row(const cs_trainer *trainer, cs_tensor t)
 {
     const cs_tensor_info *info = cs_net_tensor(trainer->net, t);
     return info->shape.rank == 1 && trainer->lies[t].sample_stride > info->elements;
 }
 
-/* Where the gradient of input i goes: where it belongs, or aside. */
+/* Chooses where an operator writes the gradient of input i: to its final place, or to a temporary
+ * block to be added. */
 static cs_status place_gradient(cs_trainer *trainer, const cs_op *op, uint32_t i,
                                 cs_activations *at, cs_operands *operands, sum *sums,
                                 cs_error *error)
@@ -769,7 +762,7 @@ static cs_status place_gradient(cs_trainer *trainer, const cs_op *op, uint32_t i
     return status;
 }
 
-/* The sum takes the place of what was there, which others may share. */
+/* Adds the temporary gradients. The sum replaces a block that others may share. */
 static cs_status add_up(cs_trainer *trainer, uint32_t p, cs_activations *at, sum *sums,
                         cs_status status, cs_error *error)
 {
@@ -810,7 +803,7 @@ static cs_status backward_input(cs_trainer *trainer, uint32_t p, cs_activations 
     return add_up(trainer, p, at, sums, status, error);
 }
 
-/* A copy of what others share. */
+/* Replaces a shared gradient by a copy. */
 static cs_status own_gradient(cs_trainer *trainer, cs_activations *at, cs_tensor t, cs_error *error)
 {
     cs_gradient *gradient = gradient_of(trainer, at, t);
@@ -832,7 +825,8 @@ static cs_status own_gradient(cs_trainer *trainer, cs_activations *at, cs_tensor
     return CS_OK;
 }
 
-/* An addition hands its gradient on: inputs that have none share it, to others it is added. */
+/* Passes the gradient of an addition on: inputs without a gradient share it, and it is added to the
+ * others. */
 static cs_status hand_on(cs_trainer *trainer, uint32_t p, cs_activations *at, cs_error *error)
 {
     const cs_op *op = &trainer->net->ops[p];
@@ -860,7 +854,7 @@ static cs_status hand_on(cs_trainer *trainer, uint32_t p, cs_activations *at, cs
     return status;
 }
 
-/* The gradient of the result is there, unless nobody read it: then it is zero. */
+/* Ensures that the gradient of the result exists; it is zero if nothing read the result. */
 static cs_status have_gradient(cs_trainer *trainer, const cs_op *op, cs_activations *at,
                                cs_error *error)
 {
@@ -870,7 +864,7 @@ static cs_status have_gradient(cs_trainer *trainer, const cs_op *op, cs_activati
     return zero_gradient(trainer, gradient_of(trainer, at, op->output), error);
 }
 
-/* What is gathered again, in front of the backward of the last operator that reads it. */
+/* Gathers a tensor again, before the backward of its last reader. */
 static cs_status gather_again(cs_trainer *trainer, const cs_op *reader, uint32_t p,
                               cs_activations *at, cs_error *error)
 {
@@ -890,7 +884,8 @@ static cs_status gather_again(cs_trainer *trainer, const cs_op *reader, uint32_t
     return CS_OK;
 }
 
-/* In place, what its result's gradient becomes is handed on, unless it belongs into another one. */
+/* Runs the backward of an exchange. If the exchange is in place, the block of the result's gradient
+ * becomes the gradient of the input, unless the input shares another gradient. */
 static cs_status backward_exchange(cs_trainer *trainer, const cs_part *part, uint32_t p,
                                    void *parameters, cs_activations *at, cs_error *error)
 {
@@ -932,7 +927,7 @@ static cs_status backward_op(cs_trainer *trainer, const cs_part *part, uint32_t 
     CS_TRY(gather_again(trainer, op, p, at, error));
     if (op->kind == CS_OP_EXCHANGE)
         return backward_exchange(trainer, part, p, parameters, at, error);
-    if (op->kind == CS_OP_VIEW) { /* the gradient of what it is of is there */
+    if (op->kind == CS_OP_VIEW) { /* a view and its input share a gradient */
         at->written[op->inputs[0]] |= at->written[op->output];
         return CS_OK;
     }

@@ -4,19 +4,15 @@
 
 #include <stdlib.h>
 
-/* Pretended nodes have the same cores. */
-static bool is_same(const cs_wire *wire, const double *cores, uint32_t a, uint32_t b)
-{
-    return cores[a] == cores[b] && (wire->pretended || wire->nodes[a] == wire->nodes[b]);
-}
-
 static cs_core_count count(const cs_wire *wire, const double *cores)
 {
     cs_core_count found = {0};
     for (uint32_t i = 0; i < wire->size; i++) {
         bool is_new = true, shares = false;
         for (uint32_t k = 0; k < wire->size; k++) {
-            bool same = k != i && is_same(wire, cores, i, k);
+            /* Simulated nodes have the same cores. */
+            bool same = k != i && cores[i] == cores[k] &&
+                        (wire->pretended || wire->nodes[i] == wire->nodes[k]);
             is_new &= !(same && k < i);
             shares |= same;
         }
@@ -33,7 +29,7 @@ cs_status cs_count_cores(const cs_wire *wire, cs_core_count *found, cs_error *er
     if (!cores)
         return cs_error_no_memory(error);
     cores[wire->rank] = core;
-    cores[wire->size] = core < 0; /* of any */
+    cores[wire->size] = core < 0; /* 1 if any process is not bound to one core */
     cs_status status = cs_wire_largest(wire, cores, wire->size + 1, error);
     *found = (cs_core_count){0};
     if (status == CS_OK && cores[wire->size] == 0)

@@ -15,7 +15,7 @@ int64_t cs_host_cache_bytes(void)
     return bytes > 0 ? bytes : INT64_C(32) << 20;
 }
 
-/* The number in a file behind what the format has before it; -1 without one ("max"). */
+/* Reads a number from a file by its format; -1 if there is none (such as "max"). */
 static int64_t read_number(const char *path, const char *format)
 {
     long long value = -1;

@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-/* Bytes of the last cache before memory; 32 MiB where the system does not report it. */
+/* Returns the bytes of the last-level cache; 32 MiB if the system does not report it. */
 int64_t cs_host_cache_bytes(void);
 
-/* Bytes that this process and others may still take: what is available, and what its control group
- * leaves; INT64_MAX where neither is known. */
+/* Returns the bytes that this process can still allocate: the available memory, limited by
+ * the control group; INT64_MAX if neither is known. */
 int64_t cs_host_free_bytes(void);
 
 #endif

@@ -9,7 +9,7 @@ struct cs_wire_group {
     MPI_Comm members;
 };
 
-/* Longer messages go in pieces: counts are int. */
+/* Longer messages are split, because counts are int. */
 static const int64_t piece = INT64_C(1) << 30;
 
 static cs_status check(int code, const char *call, cs_error *error)
@@ -30,7 +30,7 @@ static MPI_Comm members_of(const cs_wire *wire)
 
 /* ---- nodes ---- */
 
-/* Each rank's node, as the lowest rank on it. */
+/* Finds the lowest rank on this rank's node. */
 static cs_status find_leader(const cs_wire *wire, uint32_t *leader, cs_error *error)
 {
     MPI_Comm node;
@@ -44,8 +44,18 @@ static cs_status find_leader(const cs_wire *wire, uint32_t *leader, cs_error *er
     return status == CS_OK ? freed : status;
 }
 
-static cs_status find_nodes(cs_wire *wire, cs_error *error)
+/* ---- processes ---- */
+
+cs_status cs_wire_open(cs_wire *wire, cs_error *error)
 {
+    int rank, size;
+    CS_TRY(check(MPI_Init(NULL, NULL), "MPI_Init", error));
+    CS_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                 "MPI_Comm_set_errhandler", error));
+    CS_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error));
+    CS_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error));
+    *wire = (cs_wire){
+        .rank = (uint32_t)rank, .size = (uint32_t)size, .group = MPI_Comm_c2f(MPI_COMM_WORLD)};
     const char *asked = getenv("SIM_BENCH_RANKS_PER_NODE");
     const long per_node = asked ? strtol(asked, NULL, 10) : 0;
     double *leaders = calloc(wire->size, sizeof(*leaders));
@@ -67,21 +77,6 @@ static cs_status find_nodes(cs_wire *wire, cs_error *error)
         wire->place += wire->nodes[i] == wire->nodes[wire->rank];
     free(leaders);
     return status;
-}
-
-/* ---- processes ---- */
-
-cs_status cs_wire_open(cs_wire *wire, cs_error *error)
-{
-    int rank, size;
-    CS_TRY(check(MPI_Init(NULL, NULL), "MPI_Init", error));
-    CS_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
-                 "MPI_Comm_set_errhandler", error));
-    CS_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error));
-    CS_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error));
-    *wire = (cs_wire){
-        .rank = (uint32_t)rank, .size = (uint32_t)size, .group = MPI_Comm_c2f(MPI_COMM_WORLD)};
-    return find_nodes(wire, error);
 }
 
 void cs_wire_close(cs_wire *wire, bool failed)
@@ -149,7 +144,7 @@ cs_status cs_wire_leave(cs_wire *group, cs_status status, cs_error *error)
     return status;
 }
 
-/* ---- between memories of the host ---- */
+/* ---- host memory ---- */
 
 static int piece_of(int64_t bytes)
 {
@@ -185,7 +180,7 @@ static cs_status receive(const cs_wire *wire, uint32_t from, void *data, int64_t
     return status;
 }
 
-/* As osu_bw does it. */
+/* Sends or receives a window of messages, like osu_bw. */
 static cs_status window(const cs_wire *wire, bool sends, uint32_t peer, void *const *data,
                         uint32_t n, int64_t bytes, cs_error *error)
 {
@@ -304,7 +299,7 @@ static cs_status have_room(cs_wire *wire, int which, int64_t bytes, cs_error *er
     return CS_OK;
 }
 
-/* The device's data in the host's memory. */
+/* Copies the device's data to host memory. */
 static cs_status fetch(cs_wire *wire, int which, const void *data, int64_t bytes, cs_error *error)
 {
     CS_TRY(have_room(wire, which, bytes, error));
@@ -345,7 +340,8 @@ cs_status cs_wire_window(cs_wire *wire, bool sends, uint32_t peer, void *const *
     return status;
 }
 
-/* Both buffers go to the host: one of them is what a rank has, which depends on the collective. */
+/* Copies both buffers to the host, because the part that a rank contributes depends on the
+ * collective. */
 cs_status cs_wire_collective(cs_wire *wire, cs_cost_collective collective, const void *from,
                              void *to, int64_t bytes, cs_error *error)
 {
@@ -364,7 +360,7 @@ cs_status cs_wire_collective(cs_wire *wire, cs_cost_collective collective, const
                            : status;
 }
 
-/* ---- some of the processes ---- */
+/* ---- groups of processes ---- */
 
 static cs_status make_group(const int *ranks, uint32_t n, cs_wire_group *made, cs_error *error)
 {
@@ -447,7 +443,7 @@ cs_status cs_wire_most(cs_wire *wire, const cs_wire_group *group, void *data, in
     return reduce(wire, group, MPI_MAX, data, bytes, error);
 }
 
-/* Counts and offsets as MPI has them: counts, then offsets. */
+/* Converts counts to the format of MPI: counts, then offsets. */
 static cs_status count_parts(const int64_t *counts, uint32_t n, int *made, cs_error *error)
 {
     int64_t sum = 0;
@@ -462,8 +458,8 @@ static cs_status count_parts(const int64_t *counts, uint32_t n, int *made, cs_er
     return CS_OK;
 }
 
-/* `out` and `in` are counts and offsets of what the member has and gets; both alike but for an
- * all-to-all. */
+/* Moves parts between members. `out` and `in` are the counts and offsets of sent and received
+ * parts; they differ only for an all-to-all. */
 static cs_status move_parts(MPI_Comm members, cs_cost_collective collective, uint32_t n,
                             const int *out, const int *in, const float *from, float *to,
                             cs_error *error)
@@ -484,7 +480,7 @@ static cs_status move_parts(MPI_Comm members, cs_cost_collective collective, uin
             MPI_Alltoallv(from, out, out + n, MPI_FLOAT, to, in, in + n, MPI_FLOAT, members),
             "MPI_Alltoallv", error);
     default:
-        return cs_error_add(error, CS_FAILED, "%s is not done in parts",
+        return cs_error_add(error, CS_FAILED, "%s has no variant with parts",
                             cs_cost_collective_names[collective]);
     }
 }

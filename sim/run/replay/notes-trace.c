@@ -6,8 +6,8 @@
 
 /* ---- times ---- */
 
-/* As a transfer, a collective starts when all of its members are there: their tasks stand
- * together. */
+/* Lets a collective start when all its members are ready, like a transfer; their tasks are
+ * adjacent. */
 static void align_collectives(const cs_replay *replay, cs_trace *trace)
 {
     const cs_graph *graph = &replay->graph;
@@ -46,15 +46,15 @@ static cs_status set_spans(const cs_replay *replay, const cs_notes *notes, cs_tr
 
 /* ---- memory ---- */
 
-/* A change of what a device holds, behind a task or within it. */
+/* A change of a device's memory, after a task or within it. */
 typedef struct change {
     cs_time time;
-    bool starts; /* with a task; else it comes behind one */
+    bool starts; /* at the start of a task; otherwise at its end */
     uint32_t device, category;
     int64_t bytes;
 } change;
 
-/* All ends of an instant come before its starts. */
+/* At the same instant, ends come before starts. */
 static int by_time(const void *a, const void *b)
 {
     const change *x = a, *y = b;
@@ -65,14 +65,14 @@ static int by_time(const void *a, const void *b)
     return (int)x->starts - (int)y->starts;
 }
 
-/* What a device holds by category while the changes are walked through. */
+/* Memory of a device by category during the walk over the changes. */
 typedef struct walk {
     int64_t live[CS_N_CATEGORIES];
     bool changed[CS_N_CATEGORIES]; /* at this instant */
 } walk;
 
-/* Behind all changes of an instant: a sample of each category that changed, and the peaks. False
- * when memory runs out. */
+/* Adds a sample for each category that changed at an instant, and updates the peaks. Returns false
+ * if memory runs out. */
 static bool take_samples(cs_trace *trace, walk *at, cs_time time, uint32_t d)
 {
     cs_device_record *device = &trace->devices[d];
@@ -94,49 +94,17 @@ static bool take_samples(cs_trace *trace, walk *at, cs_time time, uint32_t d)
     return true;
 }
 
-static bool sample(cs_trace *trace, const change *changes, uint32_t n, walk *walks)
-{
-    bool done = true;
-    for (uint32_t i = 0; i < n && done; i++) {
-        const change *c = &changes[i];
-        walk *at = &walks[c->device];
-        at->live[c->category] = c->bytes;
-        at->changed[c->category] = true;
-        if (i + 1 == n || c->time != c[1].time || c->device != c[1].device)
-            done = take_samples(trace, at, c->time, c->device);
-    }
-    return done;
-}
-
-static uint32_t residents(const double *resident, uint32_t n_devices, change *changes)
-{
-    uint32_t n = 0;
-    for (uint32_t d = 0; d < n_devices; d++) {
-        for (uint32_t c = 0; c < CS_N_CATEGORIES; c++) {
-            const int64_t bytes = (int64_t)resident[d * (size_t)CS_N_CATEGORIES + c];
-            if (bytes > 0)
-                changes[n++] = (change){0, false, d, c, bytes};
-        }
-    }
-    return n;
-}
-
-static int64_t sum_of(const double *resident, uint32_t device)
-{
-    double sum = 0;
-    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
-        sum += resident[device * (size_t)CS_N_CATEGORIES + c];
-    return (int64_t)sum;
-}
-
-/* Within a task its device holds the most, behind it what is left. */
+/* Within a task its device holds the maximum, afterwards the remaining bytes. */
 static uint32_t task_changes(const cs_replay *replay, const cs_notes *notes, const double *resident,
                              const cs_trace *trace, change *changes)
 {
     uint32_t n = 0;
     for (uint32_t t = 0; t < replay->graph.n_tasks; t++) {
         uint32_t device = cs_graph_class(&replay->graph, t)->device;
-        const int64_t fixed = sum_of(resident, device);
+        double sum = 0;
+        for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
+            sum += resident[device * (size_t)CS_N_CATEGORIES + c];
+        const int64_t fixed = (int64_t)sum;
         int64_t live = (int64_t)notes->live[t] - fixed;
         int64_t most = (int64_t)notes->most[t] - fixed;
         const cs_span *span = &trace->spans[t];
@@ -162,16 +130,31 @@ static cs_status set_memory(const cs_replay *replay, const cs_notes *notes, cons
         free(walks);
         return cs_error_no_memory(error);
     }
-    uint32_t n = residents(resident, trace->n_devices, changes);
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < trace->n_devices; d++) {
+        for (uint32_t c = 0; c < CS_N_CATEGORIES; c++) {
+            const int64_t bytes = (int64_t)resident[d * (size_t)CS_N_CATEGORIES + c];
+            if (bytes > 0)
+                changes[n++] = (change){0, false, d, c, bytes};
+        }
+    }
     n += task_changes(replay, notes, resident, trace, changes + n);
     qsort(changes, n, sizeof(*changes), by_time);
-    const bool done = sample(trace, changes, n, walks);
+    bool done = true;
+    for (uint32_t i = 0; i < n && done; i++) {
+        const change *c = &changes[i];
+        walk *at = &walks[c->device];
+        at->live[c->category] = c->bytes;
+        at->changed[c->category] = true;
+        if (i + 1 == n || c->time != c[1].time || c->device != c[1].device)
+            done = take_samples(trace, at, c->time, c->device);
+    }
     free(changes);
     free(walks);
     return done ? CS_OK : cs_error_no_memory(error);
 }
 
-/* ---- all of it ---- */
+/* ---- the trace ---- */
 
 static cs_status allocate(const cs_replay *replay, cs_trace *trace, cs_error *error)
 {

@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-/* Where the walk over the tasks is. */
+/* State of the walk over the tasks. */
 typedef struct finder {
     const cs_job *job;
     const cs_graph *graph;
     cs_replay_passes *made;
     uint32_t *in_flight; /* per stage: micro-batches between forward and backward */
-    uint32_t *backwards; /* per stage: of the current mini-batch */
+    uint32_t *backwards; /* per stage: backwards in the current mini-batch */
 } finder;
 
 /* ---- programs ---- */
@@ -58,7 +58,7 @@ static cs_status find_program(finder *f, uint32_t stage, const cs_program_pass *
 
 /* ---- passes ---- */
 
-/* The variant of a pass follows from the passes before it, as in pipeline.c. */
+/* Finds the variant of a pass from the passes before it, as in pipeline.c. */
 static cs_program_pass variant_of(finder *f, cs_kind kind, uint32_t stage)
 {
     const bool keeps = cs_states_keeps(f->job, stage);
@@ -73,7 +73,7 @@ static cs_program_pass variant_of(finder *f, cs_kind kind, uint32_t stage)
     return pass;
 }
 
-/* What the pass that begins with a task computes; CS_N_KINDS: nothing does. */
+/* Returns the kind of the first computation from a task on; CS_N_KINDS: none. */
 static cs_kind kind_of(const cs_graph *graph, uint32_t task)
 {
     for (; task < graph->n_tasks; task++) {
@@ -109,7 +109,7 @@ static cs_status check_pass(const finder *f, const cs_replay_pass *pass, cs_erro
     return CS_OK;
 }
 
-/* Adds the pass that begins with a task, and goes on to behind it. */
+/* Adds the pass that begins with *task and advances *task to its end. */
 static cs_status add_pass(finder *f, uint32_t *task, cs_error *error)
 {
     cs_replay_passes *made = f->made;
@@ -118,7 +118,7 @@ static cs_status add_pass(finder *f, uint32_t *task, cs_error *error)
     cs_replay_pass pass = {
         .stage = stage, .item = f->graph->tasks[*task].item, .first_task = *task};
     if (kind != CS_FORWARD && kind != CS_BACKWARD && kind != CS_UPDATE)
-        return cs_error_add(error, CS_FAILED, "task %u begins no pass", *task);
+        return cs_error_add(error, CS_FAILED, "task %u does not begin a pass", *task);
     if (!cs_vector_reserve((void **)&made->all, &made->cap, made->n + UINT64_C(1),
                            sizeof(*made->all)))
         return cs_error_no_memory(error);

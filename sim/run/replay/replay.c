@@ -66,8 +66,8 @@ static void sort_places(cs_replay *replay, place *places)
         replay->order[i] = places[i].task;
 }
 
-/* All of a pass to where its last computation is: messages that it waits for come before, and those
- * that wait for it behind. */
+/* Moves all tasks of a pass to its last computation: messages that it waits for come before, and
+ * messages that wait for it after. */
 static void join_passes(const cs_replay *replay, place *places)
 {
     const cs_replay_passes *passes = &replay->passes;
@@ -83,7 +83,7 @@ static void join_passes(const cs_replay *replay, place *places)
     }
 }
 
-/* As the simulation started them. */
+/* Sorts by the simulated start times. */
 static cs_status sort_by_time(cs_replay *replay, const cs_span *spans, cs_error *error)
 {
     uint32_t n = replay->graph.n_tasks;
@@ -109,7 +109,7 @@ static bool deepen(place *at, cs_time depth)
     return raised;
 }
 
-/* Members of a collective, whose tasks stand together, to where the deepest is. */
+/* Raises all members of a collective, which are adjacent, to the depth of the deepest. */
 static bool raise_collectives(const cs_graph *graph, place *places)
 {
     bool raised = false;
@@ -127,7 +127,7 @@ static bool raise_collectives(const cs_graph *graph, place *places)
     return raised;
 }
 
-/* What follows a task, to below it. */
+/* Raises the successors of a task to at least its depth + 1. */
 static bool raise_successors(const cs_graph *graph, uint32_t task, place *places)
 {
     const cs_time below = places[task].start + 1;
@@ -142,21 +142,6 @@ static bool raise_successors(const cs_graph *graph, uint32_t task, place *places
     return raised;
 }
 
-/* By depth: one pass over an order that the tasks depend in, and one more for each collective that
- * this order has apart. No task is deeper than there are tasks, unless collectives wait for each
- * other. */
-static cs_status find_depths(const cs_graph *graph, const uint32_t *order, place *places,
-                             cs_error *error)
-{
-    bool raised = true;
-    for (uint32_t pass = 0; raised && pass <= graph->n_tasks; pass++) {
-        raised = raise_collectives(graph, places);
-        for (uint32_t i = 0; i < graph->n_tasks; i++)
-            raised |= raise_successors(graph, order[i], places);
-    }
-    return raised ? cs_error_add(error, CS_INVALID, "collectives wait for each other") : CS_OK;
-}
-
 static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
 {
     uint32_t n = replay->graph.n_tasks;
@@ -169,7 +154,17 @@ static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
             places[t] = (place){0, t, t};
             order[rank[t]] = t;
         }
-        status = find_depths(&replay->graph, order, places, error);
+        /* Compute depths: one pass over a topological order, and one more for each collective
+         * whose members are apart in it. A depth beyond the number of tasks means that collectives
+         * wait for each other. */
+        bool raised = true;
+        for (uint32_t pass = 0; raised && pass <= replay->graph.n_tasks; pass++) {
+            raised = raise_collectives(&replay->graph, places);
+            for (uint32_t i = 0; i < replay->graph.n_tasks; i++)
+                raised |= raise_successors(&replay->graph, order[i], places);
+        }
+        status =
+            raised ? cs_error_add(error, CS_INVALID, "collectives wait for each other") : CS_OK;
     }
     if (status == CS_OK) {
         join_passes(replay, places);
@@ -180,10 +175,10 @@ static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
     return status;
 }
 
-/* ---- what tasks are ---- */
+/* ---- covers and readers ---- */
 
-/* Micro-batches of a stage's mini-batch, over its backwards: one of them may be for all. A pass on
- * a grid is for one. */
+/* Counts micro-batches per backward: a stage's mini-batch is shared by its backwards, and a single
+ * one may be for all. On a grid, a pass is for one. */
 static cs_status count_covers(cs_replay *replay, cs_error *error)
 {
     const cs_graph *graph = &replay->graph;
@@ -213,15 +208,8 @@ static cs_status count_covers(cs_replay *replay, cs_error *error)
     return CS_OK;
 }
 
-/* The computation with which the pass of a task ends on a device. */
-static uint32_t computation_of(const cs_replay *replay, uint32_t task, uint32_t device)
-{
-    const uint32_t pass = replay->passes.pass_of[task];
-    const uint32_t last = cs_replay_last_computation(cs_replay_program(&replay->passes, pass));
-    return cs_replay_step_task(&replay->passes, &replay->graph, pass, last, device);
-}
-
-/* A message is for the computation that waits for it, on the other end; on a grid, for the pass. */
+/* Finds the reader of each message: the computation on the other end that waits for it, or the pass
+ * on a grid. */
 static void find_readers(cs_replay *replay)
 {
     const cs_graph *graph = &replay->graph;
@@ -232,10 +220,15 @@ static void find_readers(cs_replay *replay)
         *reader = CS_NONE;
         for (uint32_t i = 0; cls->kind == CS_TRANSFER && i < n; i++) {
             const cs_class *next = cs_graph_class(graph, successors[i]);
-            if (replay->has_grid && next->device == cls->peer)
-                *reader = computation_of(replay, successors[i], cls->peer);
-            else if (next->device == cls->peer &&
-                     (next->kind == CS_FORWARD || next->kind == CS_BACKWARD))
+            if (replay->has_grid && next->device == cls->peer) {
+                /* the last computation of the task's pass on the device */
+                const uint32_t pass = replay->passes.pass_of[successors[i]];
+                const uint32_t last =
+                    cs_replay_last_computation(cs_replay_program(&replay->passes, pass));
+                *reader =
+                    cs_replay_step_task(&replay->passes, &replay->graph, pass, last, cls->peer);
+            } else if (next->device == cls->peer &&
+                       (next->kind == CS_FORWARD || next->kind == CS_BACKWARD))
                 *reader = successors[i];
         }
         if (*reader != CS_NONE)
@@ -244,35 +237,6 @@ static void find_readers(cs_replay *replay)
 }
 
 /* ---- the simulation ---- */
-
-/* A graph with collectives is simulated without this order being asked for; then versions are those
- * that each device's own program makes. */
-static cs_status simulate(cs_replay *replay, const char *path, cs_error *error)
-{
-    cs_engine_options options = {.record_versions = true};
-    cs_trace trace = {0};
-    bool collectives = false;
-    for (uint32_t t = 0; t < replay->graph.n_tasks; t++)
-        collectives |= cs_kind_group_of((cs_kind)cs_graph_class(&replay->graph, t)->kind) ==
-                       CS_GROUP_COLLECTIVE;
-    for (uint32_t t = 0; t < replay->graph.n_tasks; t++)
-        replay->versions[t] = CS_NONE;
-    if ((collectives || replay->has_grid) && replay->graph.n_policies > 0)
-        return cs_error_add(error, CS_INVALID,
-                            "%s: /schedule: cannot be replayed: it has %s and chooses "
-                            "versions of weights",
-                            path, replay->has_grid ? "\"parallel\"" : "collectives");
-    if (collectives)
-        return sort_by_depth(replay, error);
-    cs_status status =
-        cs_engine_run(&replay->graph, &replay->scenario->platform, &options, &trace, error);
-    if (status == CS_OK)
-        status = sort_by_time(replay, trace.spans, error);
-    if (status == CS_OK && trace.versions)
-        memcpy(replay->versions, trace.versions, replay->graph.n_tasks * sizeof(*replay->versions));
-    cs_trace_finish(&trace);
-    return status;
-}
 
 static cs_status make(cs_replay *replay, const char *path, cs_error *error)
 {
@@ -297,7 +261,31 @@ static cs_status make(cs_replay *replay, const char *path, cs_error *error)
     CS_TRY(count_covers(replay, error));
     find_readers(replay);
     CS_TRY(cs_replayable_tasks(replay, path, error));
-    return simulate(replay, path, error);
+    /* A graph with collectives is ordered without a simulation; its versions are those made by each
+     * device's own program. */
+    cs_engine_options options = {.record_versions = true};
+    cs_trace trace = {0};
+    bool collectives = false;
+    for (uint32_t t = 0; t < replay->graph.n_tasks; t++)
+        collectives |= cs_kind_group_of((cs_kind)cs_graph_class(&replay->graph, t)->kind) ==
+                       CS_GROUP_COLLECTIVE;
+    for (uint32_t t = 0; t < replay->graph.n_tasks; t++)
+        replay->versions[t] = CS_NONE;
+    if ((collectives || replay->has_grid) && replay->graph.n_policies > 0)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /schedule: cannot be replayed: it has %s and chooses "
+                            "versions of weights",
+                            path, replay->has_grid ? "\"parallel\"" : "collectives");
+    if (collectives)
+        return sort_by_depth(replay, error);
+    cs_status status =
+        cs_engine_run(&replay->graph, &replay->scenario->platform, &options, &trace, error);
+    if (status == CS_OK)
+        status = sort_by_time(replay, trace.spans, error);
+    if (status == CS_OK && trace.versions)
+        memcpy(replay->versions, trace.versions, replay->graph.n_tasks * sizeof(*replay->versions));
+    cs_trace_finish(&trace);
+    return status;
 }
 
 cs_status cs_replay_make(const cs_scenario *scenario, const char *path, cs_replay *replay,

@@ -1,13 +1,135 @@
 #include "sim/run/replay/replayable.h"
 
+#include "schedules/states.h"
+#include "sim/model/net-local.h"
 #include "sim/model/op-shape.h"
-#include "sim/run/replay/replayable-grid.h"
 
 #include <stdlib.h>
 
 static cs_status refuse(const char *path, const char *pointer, const char *what, cs_error *error)
 {
     return cs_error_add(error, CS_INVALID, "%s: %s: %s", path, pointer, what);
+}
+
+/* ---- a mesh ("parallel") ---- */
+
+static cs_status check_axes(const cs_split *split, const char *path, cs_error *error)
+{
+    const cs_grid *grid = &split->grid;
+    const struct {
+        cs_axes_name axes;
+        const char *key;
+    } rows[] = {{CS_AXES_CONTEXT, "context"}, {CS_AXES_SPACE, "space"}, {CS_AXES_EXPERT, "expert"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const uint32_t size = cs_grid_axes(grid, rows[i].axes).size;
+        if (size > 1)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: /parallel/%s: must be 1 to be replayed (got %u)", path,
+                                rows[i].key, size);
+    }
+    if (split->synchronised_norm && cs_grid_axes(grid, CS_AXES_GRADIENT).size > 1)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /parallel/synchronised_norm: must be false to be replayed", path);
+    return CS_OK;
+}
+
+/* Refuses operators whose kernels cannot compute a part. */
+static cs_status check_operator(const cs_scenario *scenario, const cs_net_local *local, uint32_t p,
+                                const char *path, cs_error *error)
+{
+    const cs_split *split = &scenario->parallel->split;
+    const cs_op *op = &local->net.ops[p], *of = &scenario->net->ops[local->ops[p].origin];
+    const char *key = split->tensor_method == CS_TENSOR_FILTER    ? "filter"
+                      : split->tensor_method == CS_TENSOR_CHANNEL ? "channel"
+                                                                  : "tensor";
+    const uint32_t lender = cs_net_lender(&local->net, p);
+    if (split->grid.tensor == 1)
+        return CS_OK;
+    if (lender < local->net.n_ops && op->weights != local->net.ops[lender].weights)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /parallel/%s: must be 1 to be replayed, as %s reads a part of the "
+                            "weights of %s (got %u)",
+                            path, key, of->name, local->net.ops[lender].name, split->grid.tensor);
+    if (op->kind == CS_OP_CONV && of->groups > 1)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /parallel/%s: must be 1 to be replayed with the %u groups of %s "
+                            "(got %u)",
+                            path, key, of->groups, of->name, split->grid.tensor);
+    if (op->kind == CS_OP_ATTENTION && of->attention.kv_heads < split->grid.tensor)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /parallel/tensor: must be at most the %u heads of keys and values "
+                            "of %s to be replayed (got %u)",
+                            path, of->attention.kv_heads, of->name, split->grid.tensor);
+    return CS_OK;
+}
+
+/* Returns the first layer of the unit (states.h) that contains a layer. */
+static uint32_t unit_of(const cs_job *job, uint32_t stage, uint32_t layer)
+{
+    uint32_t end = job->plan->stages[stage].end_layer, first = cs_states_unit(job, stage, end);
+    while (layer < first) {
+        end = first;
+        first = cs_states_unit(job, stage, end);
+    }
+    return first;
+}
+
+static void find_layer(const cs_scenario *scenario, const cs_net_chain *chain, uint32_t op,
+                       uint32_t *layer, uint32_t *stage)
+{
+    *layer = *stage = 0;
+    while (chain->layers[*layer].end <= op)
+        ++*layer;
+    while (scenario->plan->stages[*stage].end_layer <= *layer)
+        ++*stage;
+}
+
+/* Checks that shared weights are in one unit if weights are gathered, or gradients scattered, per
+ * unit. */
+static cs_status check_shared(const cs_scenario *scenario, const char *path, cs_error *error)
+{
+    const cs_net *net = scenario->net;
+    const cs_job *job = &scenario->job;
+    cs_net_chain chain = {0};
+    cs_status status = CS_OK;
+    if (cs_states_shards(job, false) == 1 ||
+        (job->states.zero < 3 && !cs_states_scatters_each(job, job->states.zero)))
+        return CS_OK;
+    CS_TRY(cs_replay_chain(scenario, NULL, 0, &chain, error));
+    for (uint32_t p = 0; p < net->n_ops && status == CS_OK; p++) {
+        const uint32_t lender = cs_net_lender(net, p);
+        uint32_t layer, of, stage, stage_of;
+        if (lender == p || lender >= net->n_ops)
+            continue;
+        find_layer(scenario, &chain, p, &layer, &stage);
+        find_layer(scenario, &chain, lender, &of, &stage_of);
+        if (unit_of(job, stage, layer) != unit_of(job, stage, of))
+            status = cs_error_add(error, CS_INVALID,
+                                  "%s: /parallel/zero: must be at most %d to be replayed, as "
+                                  "operator %s shares the weights of %s, which is gathered and "
+                                  "scattered separately (got %u)",
+                                  path, job->states.accumulate ? 2 : 1, net->ops[p].name,
+                                  net->ops[lender].name, job->states.zero);
+    }
+    cs_net_chain_finish(&chain);
+    return status;
+}
+
+static cs_status check_grid(const cs_scenario *scenario, const char *path, cs_error *error)
+{
+    cs_net_local local = {0};
+    if (scenario->job.states.layers)
+        return cs_error_add(
+            error, CS_INVALID,
+            "%s: /parallel/rules: must be empty to be replayed: \"zero\" applies to all layers",
+            path);
+    CS_TRY(check_axes(&scenario->parallel->split, path, error));
+    CS_TRY(cs_net_local_make(scenario->net, &scenario->parallel->split, 0, NULL, &local, error));
+    cs_status status = CS_OK;
+    for (uint32_t p = 0; p < local.net.n_ops && status == CS_OK; p++)
+        status = check_operator(scenario, &local, p, path, error);
+    cs_net_local_finish(&local);
+    return status == CS_OK ? check_shared(scenario, path, error) : status;
 }
 
 /* ---- the scenario ---- */
@@ -20,7 +142,7 @@ static uint32_t stage_of(const cs_plan *plan, const cs_net_chain *chain, uint32_
     return s;
 }
 
-/* Tied weights are one piece of memory. */
+/* Checks that tied weights are on one stage, because they share memory. */
 static cs_status check_ties(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     const cs_net *net = scenario->net;
@@ -74,8 +196,7 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
     if (!scenario->net)
         return refuse(
             path, "/model",
-            "must have a \"name\" to be replayed: only an architecture says which kernels "
-            "to run",
+            "must have a \"name\" to be replayed: only an architecture says which kernels to run",
             error);
     CS_TRY(check_operators(scenario, path, error));
     if (scenario->model->precision != CS_PRECISION_FP32)
@@ -84,10 +205,10 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
         return refuse(path, "/model/states", "must be fp32 to be replayed", error);
     if (scenario->job.other_ratio > 0)
         return refuse(path, "/model/optimizer",
-                      "must be another than muon to be replayed: no backend orthogonalises", error);
+                      "must not be muon to be replayed: no backend orthogonalises", error);
     CS_TRY(check_recompute(scenario, path, error));
     if (scenario->job.offload.layers > 0)
-        return refuse(path, "/offload", "must be left out to be replayed", error);
+        return refuse(path, "/offload", "must be omitted to be replayed", error);
     for (uint32_t d = 0; d < scenario->platform.n_devices; d++)
         if (scenario->job.speeds[d] != 1)
             return refuse(path, "/platform/speed", "must be 1 to be replayed", error);
@@ -102,7 +223,7 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
                       "micro-batch at once",
                       error);
     CS_TRY(check_ties(scenario, path, error));
-    return scenario->parallel ? cs_replayable_grid(scenario, path, error) : CS_OK;
+    return scenario->parallel ? check_grid(scenario, path, error) : CS_OK;
 }
 
 /* ---- kinds of tasks ---- */
@@ -116,12 +237,11 @@ static cs_status check_class(const cs_class *cls, const char *path, cs_error *er
     case CS_ALL_REDUCE:
         return CS_OK;
     case CS_TRANSFER:
-        return cls->blocking
-                   ? CS_OK
-                   : refuse(path, "/platform/blocking",
-                            "must be true to be replayed: processes that compute send and "
-                            "receive by themselves",
-                            error);
+        return cls->blocking ? CS_OK
+                             : refuse(path, "/platform/blocking",
+                                      "must be true to be replayed: processes send and receive "
+                                      "in between computations",
+                                      error);
     default:
         return cs_error_add(error, CS_INVALID,
                             "%s: /schedule/kind: tasks of the kind \"%s\" cannot be replayed", path,
@@ -129,19 +249,14 @@ static cs_status check_class(const cs_class *cls, const char *path, cs_error *er
     }
 }
 
-/* Those that passes of a grid have besides. */
-static bool is_of_grid(const cs_replay *replay, uint8_t kind)
-{
-    return replay->has_grid && (kind == CS_ALL_GATHER || kind == CS_REDUCE_SCATTER);
-}
-
-/* Only of classes that tasks have. */
+/* Checks only classes that have tasks. */
 cs_status cs_replayable_kinds(const cs_replay *replay, const char *path, cs_error *error)
 {
     cs_status status = CS_OK;
     for (uint32_t t = 0; t < replay->graph.n_tasks && status == CS_OK; t++) {
+        /* Passes of a grid may also have these. */
         const cs_class *cls = cs_graph_class(&replay->graph, t);
-        if (!is_of_grid(replay, cls->kind))
+        if (!(replay->has_grid && (cls->kind == CS_ALL_GATHER || cls->kind == CS_REDUCE_SCATTER)))
             status = check_class(cls, path, error);
     }
     return status;
@@ -149,9 +264,9 @@ cs_status cs_replayable_kinds(const cs_replay *replay, const char *path, cs_erro
 
 /* ---- tasks ---- */
 
-/* What a device does for a micro-batch on a stage, and what messages bring it for that. */
+/* Computations of a device for a micro-batch of a stage, and the messages it gets for them. */
 typedef struct work {
-    uint8_t forwards, backwards; /* 2: or more */
+    uint8_t forwards, backwards; /* 2 means 2 or more */
     uint8_t inputs, gradients;
 } work;
 
@@ -194,8 +309,8 @@ static cs_status refuse_task(const ledger *l, uint32_t task, const char *what, c
                         cs_graph_describe(&l->replay->graph, task, text, sizeof(text)), what);
 }
 
-/* An output for the next stage's forward, or the gradient of an input for the backward of the
- * stage in front. */
+/* Whether a message is an output for the next stage's forward, or the gradient of an input for the
+ * previous stage's backward. */
 static bool is_expected(const ledger *l, uint32_t task)
 {
     const cs_replay *replay = l->replay;
@@ -221,8 +336,8 @@ static cs_status note_message(ledger *l, uint32_t task, cs_error *error)
     const cs_replay *replay = l->replay;
     if (!is_expected(l, task))
         return refuse_task(l, task,
-                           "carries no activations from one stage to the next and no gradients of "
-                           "them back: weights and sums of gradients are not sent",
+                           "carries neither activations to the next stage nor their gradients "
+                           "back: weights and sums of gradients cannot be sent",
                            error);
     const cs_class *to = cs_graph_class(&replay->graph, replay->readers[task]);
     for (uint32_t k = 0; k < replay->covers[task]; k++) {
@@ -233,16 +348,7 @@ static cs_status note_message(ledger *l, uint32_t task, cs_error *error)
     return CS_OK;
 }
 
-static cs_status check_sum(const ledger *l, uint32_t task, cs_error *error)
-{
-    return cs_replay_summed(l->replay, task) != CS_NONE
-               ? CS_OK
-               : refuse_task(l, task,
-                             "sums some of a stage's gradients: all at once can be replayed",
-                             error);
-}
-
-/* That each work is done once, with all it needs. */
+/* Checks that each computation is done once, with all its inputs. */
 static cs_status check_work(const ledger *l, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&l->replay->graph, task);
@@ -252,20 +358,21 @@ static cs_status check_work(const ledger *l, uint32_t task, cs_error *error)
     if (at->forwards != 1 || at->backwards != 1)
         return refuse_task(l, task,
                            at->backwards > 1
-                               ? "has several backwards there, one for each bucket of gradients: "
-                                 "one for all of the stage can be replayed"
+                               ? "has several backwards there, one per bucket of gradients: "
+                                 "only one for the whole stage can be replayed"
                                : "must be one forward with one backward",
                            error);
     const bool fed = first || work_of(l, cls->device, cls->stage - 1, item)->forwards;
     const bool told = last || work_of(l, cls->device, cls->stage + 1, item)->backwards;
     if (at->inputs > 1 || at->gradients > 1)
-        return refuse_task(l, task, "gets what it needs in several messages", error);
+        return refuse_task(l, task, "gets its inputs in several messages", error);
     return (fed || at->inputs) && (told || at->gradients)
                ? CS_OK
-               : refuse_task(l, task, "gets no message from the stage beside it", error);
+               : refuse_task(l, task, "gets no message from the neighbouring stage", error);
 }
 
-/* Asked last: a schedule that starts by the clock may have more that cannot be replayed. */
+/* Checked last: a schedule that starts by the clock may have other features that cannot be
+ * replayed. */
 static cs_status check_timing(const ledger *l, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&l->replay->graph, task);
@@ -275,11 +382,11 @@ static cs_status check_timing(const ledger *l, uint32_t task, cs_error *error)
                   "must be asap to be replayed: processes do not wait for a time", error);
 }
 
-/* A collective's members stand for the same; the first one is asked. */
+/* The first member of a collective is checked for all. */
 static cs_status check_tasks(ledger *l, cs_error *error)
 {
     const cs_graph *graph = &l->replay->graph;
-    const uint32_t n = l->replay->has_grid ? 0 : graph->n_tasks; /* passes.h has seen to them */
+    const uint32_t n = l->replay->has_grid ? 0 : graph->n_tasks; /* passes.h has checked grids */
     cs_status status = CS_OK;
     for (uint32_t t = 0; t < n; t++)
         note_computation(l, t);
@@ -291,7 +398,12 @@ static cs_status check_tasks(ledger *l, cs_error *error)
         if (kind == CS_FORWARD || kind == CS_BACKWARD)
             status = check_work(l, t, error);
         else if (kind == CS_ALL_REDUCE)
-            status = check_sum(l, t, error);
+            status = cs_replay_summed(l->replay, t) != CS_NONE
+                         ? CS_OK
+                         : refuse_task(
+                               l, t,
+                               "sums some of a stage's gradients: only all at once can be replayed",
+                               error);
     }
     for (uint32_t t = 0; t < graph->n_tasks && status == CS_OK; t++)
         status = check_timing(l, t, error);

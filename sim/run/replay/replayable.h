@@ -1,22 +1,21 @@
-/* What of a scenario can be done for real; calib/bench/README.md has the list for users. */
+/* Whether a scenario can be executed for real; calib/bench/README.md has the list for users. All
+ * functions return CS_INVALID with path and pointer if not. */
 #ifndef CS_REPLAY_REPLAYABLE_H
 #define CS_REPLAY_REPLAYABLE_H
 
 #include "sim/run/replay/replay.h"
 
-/* Of what the scenario says: the model, its numbers, devices, replicas. CS_INVALID with path and
- * pointer, as all of these. */
+/* Checks the scenario: the model, its numbers, devices, replicas. */
 CS_MUST_CHECK cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path,
                                                cs_error *error);
 
-/* Of the kinds of tasks in the replay's graph. */
+/* Checks the kinds of tasks in the replay's graph. */
 CS_MUST_CHECK cs_status cs_replayable_kinds(const cs_replay *replay, const char *path,
                                             cs_error *error);
 
-/* Of the tasks themselves; the replay has its readers and covers. A device computes a stage for a
- * micro-batch forward once and backward once; what it needs for that it has made itself, or a
- * message of just these bytes brings it; an all-reduce is of all gradients of one stage or
- * several. */
+/* Checks the tasks; the replay's readers and covers are known. A device computes a stage for a
+ * micro-batch forward once and backward once; it has made the inputs itself, or a message of
+ * exactly their size brings them; an all-reduce sums all gradients of one or several stages. */
 CS_MUST_CHECK cs_status cs_replayable_tasks(const cs_replay *replay, const char *path,
                                             cs_error *error);
 

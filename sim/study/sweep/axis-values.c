@@ -15,16 +15,6 @@ static const char *const units[] = {
     [CS_QUANTITY_NUMBER] = "1",
 };
 
-/* A number, or a text with a unit of the key's quantity, in SI base units. */
-static bool read_number(const cJSON *value, cs_quantity quantity, double *out)
-{
-    if (cJSON_IsNumber(value))
-        *out = value->valuedouble;
-    return cJSON_IsNumber(value) ||
-           (cJSON_IsString(value) && quantity != CS_QUANTITY_NUMBER &&
-            cs_units_parse(value->valuestring, quantity, out, NULL) == CS_OK);
-}
-
 /* ---- values ---- */
 
 static cs_status fill(const cs_axis *axis, cJSON **parsed, cs_arena *arena, cs_axis_values *values,
@@ -40,7 +30,15 @@ static cs_status fill(const cs_axis *axis, cJSON **parsed, cs_arena *arena, cs_a
     for (uint32_t i = 0; i < n; i++) {
         const char *text = axis->values.texts[i];
         CS_TRY(cs_json_parse(axis->pointer, text, strlen(text), &parsed[i], error));
-        all = read_number(parsed[i], axis->quantity, &numbers[i]) && all;
+        /* a number, or a text with a unit of the key's quantity */
+        const cJSON *value = parsed[i];
+        double *out = &numbers[i];
+        if (cJSON_IsNumber(value))
+            *out = value->valuedouble;
+        all = (cJSON_IsNumber(value) ||
+               (cJSON_IsString(value) && axis->quantity != CS_QUANTITY_NUMBER &&
+                cs_units_parse(value->valuestring, axis->quantity, out, NULL) == CS_OK)) &&
+              all;
         texts[i] = cJSON_IsString(parsed[i]) ? cs_arena_copy(arena, parsed[i]->valuestring) : text;
         if (!texts[i])
             return cs_error_no_memory(error);

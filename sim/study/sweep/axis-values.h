@@ -1,7 +1,7 @@
-/* The values of a varied key, for those who show or store them.
+/* The values of a varied key, for tables and files.
  *
- * Labels are short, for tables: a text without its quotes, or, where all values are objects, what
- * tells them apart (sim/base/json-labels.h).
+ * Labels are short, for tables: a text without its quotes or, if all values are objects, the
+ * members that differ (sim/base/json-labels.h).
  */
 #ifndef CS_SWEEP_AXIS_VALUES_H
 #define CS_SWEEP_AXIS_VALUES_H
@@ -10,13 +10,13 @@
 
 typedef struct cs_axis_values {
     uint32_t n;
-    const double *numbers;     /* in SI base units; NULL where not all values are numbers */
-    const char *const *texts;  /* a text without its quotes, else JSON; never NULL */
-    const char *const *labels; /* never NULL; as cs_text_show shows them */
-    const char *unit;          /* of the numbers: "s", "bytes", ...; "1" where there is none */
+    const double *numbers;     /* SI base units; NULL: not all values are numbers */
+    const char *const *texts;  /* a text without its quotes, otherwise JSON; never NULL */
+    const char *const *labels; /* never NULL; escaped by cs_text_show */
+    const char *unit;          /* unit of the numbers: "s", "bytes", ...; "1": none */
 } cs_axis_values;
 
-/* What is handed out lives as long as the arena and the axis. CS_NO_MEMORY. */
+/* Reads the values, which live as long as the arena and the axis. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_axis_values_read(const cs_axis *axis, cs_arena *arena,
                                             cs_axis_values *values, cs_error *error);
 

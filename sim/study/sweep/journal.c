@@ -19,19 +19,15 @@ enum { HASH_DIGITS = 16, PREFIX = HASH_DIGITS + 1, HEADER_BYTES = 64 };
 static const char magic[] = "sim sweep journal 1 ";
 static const double flush_every = 0.1; /* s */
 
-static const char *shown(const cs_journal *journal)
-{
-    return journal->path ? journal->path : "temporary file";
-}
-
 static cs_status fail(const cs_journal *journal, const char *what, cs_error *error)
 {
-    return cs_error_system(error, CS_IO, shown(journal), what, errno);
+    return cs_error_system(error, CS_IO, journal->path ? journal->path : "temporary file", what,
+                           errno);
 }
 
 /* ---- lines ---- */
 
-/* "0123456789abcdef text\n": the hash is of the text. */
+/* Writes "0123456789abcdef ", the hash of the text, before it. */
 static void write_prefix(char *line, const char *text, size_t length)
 {
     snprintf(line, PREFIX, "%016" PRIx64, cs_hash_bytes(text, length, 0));
@@ -105,12 +101,12 @@ cs_status cs_journal_read(const cs_journal *journal, cs_journal_place place, cha
 
 /* ---- opening ---- */
 
-/* What an earlier run left. */
+/* Contents of an earlier run's journal. */
 typedef struct earlier {
     char *text;
     size_t length;
-    size_t first; /* offset of its first point; 0: it has no header, or there was no file */
-    bool same;    /* it is of this sweep */
+    size_t first; /* offset of the first record; 0: no header, or no file */
+    bool same;    /* it belongs to this sweep */
 } earlier;
 
 static void header_text(char *text, size_t size, uint64_t identity)
@@ -157,27 +153,9 @@ static cs_status read_earlier(const cs_journal *journal, uint64_t identity, earl
     return CS_OK;
 }
 
-/* Hands out whole lines; returns where the first other one begins. */
-static size_t take_points(earlier *e, cs_journal_reader *reader, void *context)
-{
-    size_t start = e->first;
-    for (size_t length; (length = line_length(e, start)) > 0; start += length + 1) {
-        char *line = e->text + start;
-        if (!is_whole(line, length))
-            break;
-        line[length] = '\0';
-        cs_journal_place place = {start + PREFIX, length - PREFIX};
-        bool taken = reader(context, line + PREFIX, place);
-        line[length] = '\n';
-        if (!taken)
-            break;
-    }
-    return start;
-}
-
-/* Removes the points first and then replaces the header, which has the same length. A process that
- * is killed in between leaves the journal of one sweep or the other. */
-static cs_status begin_anew(cs_journal *journal, const earlier *e, uint64_t identity,
+/* Removes the records first and then replaces the header, which has the same length. A process that
+ * is killed in between leaves a valid journal of one sweep or the other. */
+static cs_status start_over(cs_journal *journal, const earlier *e, uint64_t identity,
                             cs_error *error)
 {
     char header[HEADER_BYTES];
@@ -192,10 +170,23 @@ static cs_status begin_anew(cs_journal *journal, const earlier *e, uint64_t iden
     return cs_journal_flush(journal, true, error);
 }
 
-static cs_status go_on(cs_journal *journal, earlier *e, cs_journal_reader *reader, void *context,
-                       cs_error *error)
+static cs_status continue_from(cs_journal *journal, earlier *e, cs_journal_reader *reader,
+                               void *context, cs_error *error)
 {
-    journal->end = take_points(e, reader, context);
+    /* Pass on whole lines up to the first incomplete one. */
+    size_t start = e->first;
+    for (size_t length; (length = line_length(e, start)) > 0; start += length + 1) {
+        char *line = e->text + start;
+        if (!is_whole(line, length))
+            break;
+        line[length] = '\0';
+        cs_journal_place place = {start + PREFIX, length - PREFIX};
+        bool taken = reader(context, line + PREFIX, place);
+        line[length] = '\n';
+        if (!taken)
+            break;
+    }
+    journal->end = start;
     if (ftruncate(journal->file, (off_t)journal->end) != 0 ||
         lseek(journal->file, (off_t)journal->end, SEEK_SET) < 0)
         return fail(journal, "cannot write", error);
@@ -218,45 +209,27 @@ static cs_status begin(cs_journal *journal, uint64_t identity, bool resume,
     if (status == CS_OK && resume && e.first > 0 && !e.same)
         status = cs_error_add(error, CS_INVALID,
                               "%s: belongs to another %s, or the scenario, its files or the "
-                              "program changed since; without --resume it is begun anew",
+                              "program changed since; omit --resume to start again",
                               journal->path, journal->what);
     else if (status == CS_OK && !resume && e.same && line_length(&e, e.first) > 0)
         status = cs_error_add(error, CS_USAGE,
-                              "%s: this %s was begun before; go on with --resume, or remove "
+                              "%s: this %s has already begun; continue with --resume, or remove "
                               "the file",
                               journal->path, journal->what);
     else if (status == CS_OK && e.same)
-        status = go_on(journal, &e, reader, context, error);
+        status = continue_from(journal, &e, reader, context, error);
     else if (status == CS_OK && journal->path && e.first == 0 && !is_torn(&e, identity, resume))
         status = cs_error_add(error, CS_INVALID,
                               "%s: is not the journal of a %s; remove it, or choose another output",
                               journal->path, journal->what);
     else if (status == CS_OK)
-        status = begin_anew(journal, &e, identity, error);
+        status = start_over(journal, &e, identity, error);
     free(e.text);
     return status;
 }
 
-static cs_status open_nameless(cs_journal *journal, cs_error *error)
-{
-    char name[4096];
-    const char *folder = getenv("TMPDIR");
-    int length =
-        snprintf(name, sizeof(name), "%s/sim-sweep-XXXXXX", folder && *folder ? folder : "/tmp");
-    if (length >= (int)sizeof(name))
-        return cs_error_add(error, CS_IO, "TMPDIR: is too long");
-    sigset_t before;
-    cs_interrupt_hold(&before);
-    journal->file = mkstemp(name);
-    cs_status status = journal->file < 0 ? fail(journal, "cannot create", error) : CS_OK;
-    if (status == CS_OK)
-        unlink(name);
-    cs_interrupt_release(&before);
-    return status;
-}
-
-/* Makes the file, with its header, under its name at once: a file there without a header is somebody
- * else's. link fails where another process was faster, whose file is then opened; rename is for file
+/* Creates the file together with its header, because a file without a header belongs to somebody
+ * else. If link fails, another process was faster, and its file is opened; rename is for file
  * systems without links. */
 static cs_status make_file(const cs_journal *journal, uint64_t identity, cs_error *error)
 {
@@ -279,15 +252,29 @@ static cs_status make_file(const cs_journal *journal, uint64_t identity, cs_erro
 static cs_status open_file(cs_journal *journal, uint64_t identity, cs_error *error)
 {
     struct stat info;
-    if (!journal->path)
-        return open_nameless(journal, error);
+    if (!journal->path) {
+        char name[4096];
+        const char *folder = getenv("TMPDIR");
+        int length = snprintf(name, sizeof(name), "%s/sim-sweep-XXXXXX",
+                              folder && *folder ? folder : "/tmp");
+        if (length >= (int)sizeof(name))
+            return cs_error_add(error, CS_IO, "TMPDIR: is too long");
+        sigset_t before;
+        cs_interrupt_hold(&before);
+        journal->file = mkstemp(name);
+        cs_status status = journal->file < 0 ? fail(journal, "cannot create", error) : CS_OK;
+        if (status == CS_OK)
+            unlink(name);
+        cs_interrupt_release(&before);
+        return status;
+    }
     if (lstat(journal->path, &info) != 0 && errno == ENOENT)
         CS_TRY(make_file(journal, identity, error));
     journal->file = open(journal->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (journal->file < 0)
         return fail(journal, "cannot open", error);
     if (fstat(journal->file, &info) == 0 && !S_ISREG(info.st_mode))
-        return cs_error_add(error, CS_IO, "%s: must be a file, to keep what is finished",
+        return cs_error_add(error, CS_IO, "%s: must be a file, because it stores finished results",
                             journal->path);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(journal->file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))

@@ -1,16 +1,15 @@
-/* What a sweep has done so far, on the disk: with it, a sweep that was killed at any moment can be
- * resumed.
+/* Results of a sweep so far, on disk: a sweep that was killed at any moment can be resumed.
  *
- * A text file beside the output: a line that says which sweep it belongs to, then a line per
- * finished point, in any order. Each line begins with a hash of the rest of it, so that one that
- * was torn (killed, disk full, power cut) is seen; it and what follows it are dropped and done
- * again. The file is created together with its first line. So a file without that line is somebody
- * else's: it is an error, and stays as it is. Lines are written at once, and flushed to the disk ten
- * times a second: that much work is lost with the power, none with a killed process. While a sweep
- * runs its journal is locked.
+ * A text file next to the output: a first line that identifies the sweep, then a line per finished
+ * point, in any order. Each line begins with a hash of the rest, so that an incomplete line
+ * (killed, disk full, power cut) is detected; it and all later lines are dropped and computed
+ * again. The file is created together with its first line, so a file without that line belongs to
+ * somebody else: it is an error, and is left as it is. Lines are written immediately and flushed to
+ * disk ten times a second: a power cut loses that much work, a killed process none. The journal is
+ * locked while its sweep runs.
  *
- * A record that is looked up later (cs_journal_read) is read back from the file. Without a path the
- * journal is a temporary file without a name.
+ * cs_journal_read reads records back from the file. Without a path the journal is an unnamed
+ * temporary file.
  */
 #ifndef CS_SWEEP_JOURNAL_H
 #define CS_SWEEP_JOURNAL_H
@@ -22,43 +21,43 @@
 #include <stdint.h>
 
 typedef struct cs_journal {
-    const char *what; /* it is of, for messages: "sweep" */
-    char *path;       /* NULL without a name */
+    const char *what; /* for messages: "sweep" */
+    char *path;       /* NULL: unnamed */
     int file;         /* -1: not open */
     uint64_t end;
     bool unflushed;
-    double flushed; /* s, of a clock of its own */
+    double flushed; /* cs_clock_seconds() of the latest flush */
 } cs_journal;
 
-/* Where a record's text is. */
+/* Position of a record's text. */
 typedef struct cs_journal_place {
     uint64_t start;
-    uint64_t length; /* 0: nowhere */
+    uint64_t length; /* bytes; 0: no record */
 } cs_journal_place;
 
-/* Is handed each record of an earlier run; false for one that it cannot use, which ends the
- * reading there. `text` ends with a NUL. */
+/* Called for each record of an earlier run. Returns false for a record that it cannot use, which
+ * ends the reading. `text` is NUL-terminated. */
 typedef bool cs_journal_reader(void *context, const char *text, cs_journal_place place);
 
-/* Opens the journal at `path` (NULL: one without a name) for the sweep, or `what` it is, that
- * `identity` hashes. With `resume`, hands out what is there; CS_INVALID when it belongs to another
- * sweep. Without, begins anew; CS_USAGE when there are points of this very sweep, which should not
- * be lost by mistake. */
+/* Opens the journal at `path` (NULL: unnamed) for the work that `identity` hashes; `what` is its
+ * name in messages. With `resume`, passes the existing records to `reader`; CS_INVALID: the journal
+ * belongs to other work. Without, starts again; CS_USAGE: it already has results of this work,
+ * which must not be lost by mistake. */
 CS_MUST_CHECK cs_status cs_journal_open(cs_journal *journal, const char *what, const char *path,
                                         uint64_t identity, bool resume, cs_journal_reader *reader,
                                         void *context, cs_error *error);
 
-/* Closes it, and keeps the file. Accepts one that was not opened but zeroed with file -1. */
+/* Closes the journal and keeps the file. Accepts an unopened struct with file -1. */
 void cs_journal_close(cs_journal *journal);
 
-/* Removes the file when the sweep is complete. A different file that now has its name stays. */
+/* Removes the file of a completed sweep. Keeps a different file that now has its name. */
 void cs_journal_remove(cs_journal *journal);
 
-/* Appends a record, text on one line. */
+/* Appends a record, a text without newlines. */
 CS_MUST_CHECK cs_status cs_journal_append(cs_journal *journal, const char *text, size_t length,
                                           cs_journal_place *place, cs_error *error);
 
-/* Flushes to the disk, if the last time was a while ago or `now`. */
+/* Flushes to disk if `now` or if the last flush was a while ago. */
 CS_MUST_CHECK cs_status cs_journal_flush(cs_journal *journal, bool now, cs_error *error);
 
 /* Reads a record back; the caller frees it. */

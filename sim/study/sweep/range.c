@@ -14,20 +14,20 @@
 
 typedef enum range_kind { STEPS, FACTOR, LOGARITHMIC, LINEAR } range_kind;
 
-/* A number as it was written. */
+/* A number as written. */
 typedef struct number {
     double value;
     bool whole;   /* no point, no exponent */
-    int decimals; /* digits behind the point that it takes to write it without an exponent */
+    int decimals; /* decimal places needed to write it without an exponent */
 } number;
 
 typedef struct span {
     range_kind kind;
-    number first, last, step; /* step: of STEPS, FACTOR; the count of the others */
-    const char *unit;         /* "" or behind the numbers */
+    number first, last, step; /* step: for STEPS and FACTOR; number of values for the others */
+    const char *unit;         /* unit after the numbers, or "" */
 } span;
 
-/* One text on its way to values. */
+/* A text that is being read. */
 typedef struct range_reader {
     const char *origin, *pointer;
     cs_arena *arena;
@@ -106,23 +106,23 @@ cs_status cs_values_add_text(cs_values *values, const char *text, const char *or
 
 /* ---- ranges ---- */
 
-/* "1.25" has 2 decimals, "5e-3" 3, "2.5e1" none. */
+/* Decimal places: "1.25" has 2, "5e-3" 3, "2.5e1" none. */
 static int decimals_of(const char *text, size_t length)
 {
     int decimals = 0;
-    bool behind = false;
+    bool after_point = false;
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '.')
-            behind = true;
+            after_point = true;
         else if (text[i] == 'e' || text[i] == 'E')
             return decimals - (int)fmax(fmin((double)strtol(text + i + 1, NULL, 10), 400), -400);
         else
-            decimals += behind;
+            decimals += after_point;
     }
     return decimals;
 }
 
-/* Takes a number off the front; a point that begins ".." does not belong to it. */
+/* Reads a number from the front; the dots of ".." do not belong to it. */
 static bool take_number(const char **text, number *out)
 {
     const char *end = strstr(*text, "..");
@@ -160,9 +160,9 @@ static bool is_unit(const char *unit)
 
 static const char forms[] =
     "a range is FIRST..LAST, or FIRST..LAST.. with a step (..2), a factor (..x2), or a number of "
-    "values (..log5, ..lin5); a text like this stands in quotes";
+    "values (..log5, ..lin5); put quotes around a text like this";
 
-/* What stands behind the second "..". */
+/* Reads the part after the second "..". */
 static cs_status read_step(const range_reader *r, const char *item, const char **rest, span *out)
 {
     static const struct {
@@ -189,20 +189,7 @@ static cs_status read_step(const range_reader *r, const char *item, const char *
     return CS_OK;
 }
 
-static cs_status check_ends(const range_reader *r, const char *item, const span *range)
-{
-    double first = range->first.value, last = range->last.value;
-    bool down = range->kind == STEPS && range->step.value < 0;
-    if (down ? first < last : first > last)
-        return fail(r, item, "the range is empty: %s",
-                    down ? "it begins below its end, and the step goes down"
-                         : "it begins above its end; a step like ..-1 goes down");
-    if ((range->kind == FACTOR || range->kind == LOGARITHMIC) && first <= 0)
-        return fail(r, item, "must begin above 0, as ratios do");
-    return CS_OK;
-}
-
-/* *found is false for what is no range, without an error. */
+/* Reads a range. *found is false, without an error, if the text is not a range. */
 static cs_status read_range(const range_reader *r, const char *item, span *out, bool *found)
 {
     const char *rest = item;
@@ -218,46 +205,24 @@ static cs_status read_range(const range_reader *r, const char *item, span *out, 
     out->unit = rest + strspn(rest, " ");
     if (*out->unit && !is_unit(out->unit))
         return fail(r, item, "%s", forms);
-    return check_ends(r, item, out);
+    double first = out->first.value, last = out->last.value;
+    bool down = out->kind == STEPS && out->step.value < 0;
+    if (down ? first < last : first > last)
+        return fail(r, item, "the range is empty: %s",
+                    down ? "it begins below its end, and the step goes down"
+                         : "it begins above its end; a step like ..-1 goes down");
+    if ((out->kind == FACTOR || out->kind == LOGARITHMIC) && first <= 0)
+        return fail(r, item, "must begin above 0, as ratios do");
+    return CS_OK;
 }
 
-/* How many values, and how to get them. */
+/* The values of a range. */
 typedef struct progression {
     const span *range;
-    double scale; /* of STEPS: 10^decimals, with which all is whole; 0: too large for that */
+    double scale; /* STEPS: 10^decimals, which makes all numbers whole; 0: too large for that */
     double count;
     bool rounds;
 } progression;
-
-static progression progression_of(const span *range)
-{
-    progression p = {.range = range};
-    double first = range->first.value, last = range->last.value, step = range->step.value;
-    switch (range->kind) {
-    case STEPS: {
-        int decimals =
-            (int)fmax(fmax(range->first.decimals, range->last.decimals), range->step.decimals);
-        double scale = pow(10, decimals);
-        bool exact = decimals <= 22 && fmax(fabs(first), fabs(last)) * scale < 0x1p52 &&
-                     fabs(step) * scale < 0x1p52;
-        p.scale = exact ? scale : 0;
-        p.count = exact ? floor((nearbyint(last * scale) - nearbyint(first * scale)) /
-                                nearbyint(step * scale)) +
-                              1
-                        : floor((last - first) / step * (1 + 1e-12)) + 1;
-        break;
-    }
-    case FACTOR:
-        p.count = floor(log(last / first) / log(step) + 1e-9) + 1;
-        break;
-    case LOGARITHMIC:
-    case LINEAR:
-        p.count = step;
-        break;
-    }
-    p.rounds = range->kind != STEPS && range->first.whole && range->last.whole;
-    return p;
-}
 
 static double value_at(const progression *p, double i)
 {
@@ -293,22 +258,6 @@ static cs_status add_number(const range_reader *r, double value, const char *uni
     return add_line(r->values, text, r->arena, r->error);
 }
 
-static cs_status add_range(const range_reader *r, const char *item, const span *range)
-{
-    progression p = progression_of(range);
-    if (!(p.count + r->values->n <= CS_RANGE_MAX))
-        return fail(r, item, "has too many values; must have at most %d", CS_RANGE_MAX);
-    double before = NAN;
-    for (double i = 0; i < p.count; i++) {
-        double value = value_at(&p, i);
-        if (p.rounds && value == before)
-            continue;
-        CS_TRY(add_number(r, value, range->unit));
-        before = value;
-    }
-    return CS_OK;
-}
-
 /* ---- lists ---- */
 
 static cs_status add_item(const range_reader *r, const char *item)
@@ -318,29 +267,49 @@ static cs_status add_item(const range_reader *r, const char *item)
     if (*item == '\0')
         return fail(r, item, "a value is missing; an empty text is written \"\"");
     cs_status status = read_range(r, item, &range, &found);
-    if (status != CS_OK || found)
-        return status == CS_OK ? add_range(r, item, &range) : status;
+    if (status != CS_OK)
+        return status;
+    if (found) {
+        progression p = {.range = &range};
+        double first = range.first.value, last = range.last.value, step = range.step.value;
+        switch (range.kind) {
+        case STEPS: {
+            int decimals =
+                (int)fmax(fmax(range.first.decimals, range.last.decimals), range.step.decimals);
+            double scale = pow(10, decimals);
+            bool exact = decimals <= 22 && fmax(fabs(first), fabs(last)) * scale < 0x1p52 &&
+                         fabs(step) * scale < 0x1p52;
+            p.scale = exact ? scale : 0;
+            p.count = exact ? floor((nearbyint(last * scale) - nearbyint(first * scale)) /
+                                    nearbyint(step * scale)) +
+                                  1
+                            : floor((last - first) / step * (1 + 1e-12)) + 1;
+            break;
+        }
+        case FACTOR:
+            p.count = floor(log(last / first) / log(step) + 1e-9) + 1;
+            break;
+        case LOGARITHMIC:
+        case LINEAR:
+            p.count = step;
+            break;
+        }
+        p.rounds = range.kind != STEPS && range.first.whole && range.last.whole;
+        if (!(p.count + r->values->n <= CS_RANGE_MAX))
+            return fail(r, item, "has too many values; must have at most %d", CS_RANGE_MAX);
+        double before = NAN;
+        for (double i = 0; i < p.count; i++) {
+            double value = value_at(&p, i);
+            if (p.rounds && value == before)
+                continue;
+            CS_TRY(add_number(r, value, range.unit));
+            before = value;
+        }
+        return CS_OK;
+    }
     if (r->values->n >= CS_RANGE_MAX)
         return fail(r, item, "is one value too many; must be at most %d", CS_RANGE_MAX);
     return cs_values_add_text(r->values, item, r->origin, r->arena, r->error);
-}
-
-/* Where the item at the front ends: at a comma outside of brackets and quotes, or at the end. */
-static const char *item_end(const char *at)
-{
-    int depth = 0;
-    bool quoted = false;
-    for (; *at && (*at != ',' || depth > 0 || quoted); at++) {
-        if (*at == '\\' && quoted && at[1])
-            at++;
-        else if (*at == '"')
-            quoted = !quoted;
-        else if (!quoted && (*at == '[' || *at == '{'))
-            depth++;
-        else if (!quoted && (*at == ']' || *at == '}'))
-            depth -= depth > 0;
-    }
-    return at;
 }
 
 cs_status cs_range_read(const char *text, const char *origin, const char *pointer, cs_arena *arena,
@@ -348,7 +317,21 @@ cs_status cs_range_read(const char *text, const char *origin, const char *pointe
 {
     range_reader r = {origin, pointer, arena, values, error};
     for (;;) {
-        const char *end = item_end(text), *last = end;
+        /* Find the end of the first item: a comma outside brackets and quotes, or the end. */
+        const char *at = text;
+        int depth = 0;
+        bool quoted = false;
+        for (; *at && (*at != ',' || depth > 0 || quoted); at++) {
+            if (*at == '\\' && quoted && at[1])
+                at++;
+            else if (*at == '"')
+                quoted = !quoted;
+            else if (!quoted && (*at == '[' || *at == '{'))
+                depth++;
+            else if (!quoted && (*at == ']' || *at == '}'))
+                depth -= depth > 0;
+        }
+        const char *end = at, *last = end;
         text += strspn(text, " \t");
         while (last > text && isspace((unsigned char)last[-1]))
             last--;

@@ -26,8 +26,8 @@ void cs_space_finish(cs_space *space)
 
 /* ---- adding keys ---- */
 
-/* "/schedule/micro_batches" -> "schedule.micro_batches": HDF5 divides names at slashes, and lists
- * of names are divided at blanks. */
+/* "/schedule/micro_batches" -> "schedule.micro_batches": HDF5 uses slashes as separators, and lists
+ * of names use blanks. */
 static const char *name_of(cs_arena *arena, const char *pointer)
 {
     char *name = cs_arena_copy(arena, pointer + 1);
@@ -36,7 +36,7 @@ static const char *name_of(cs_arena *arena, const char *pointer)
     return name;
 }
 
-/* The pointer as a JSON text. */
+/* Returns the pointer as a JSON text. */
 static const char *key_of(cs_arena *arena, const char *pointer)
 {
     cJSON *string = cJSON_CreateString(pointer);
@@ -122,12 +122,12 @@ cs_status cs_space_vary_json(cs_space *space, const char *origin, const char *po
 /* A file that is read field by field. */
 typedef struct csv {
     const char *path, *at;
-    uint32_t line; /* that `at` is in, from 1 */
-    char *field;   /* the latest one; room for the whole file */
-    bool quoted;   /* that one was */
+    uint32_t line; /* line of `at`, from 1 */
+    char *field;   /* the latest field; has room for the whole file */
+    bool quoted;   /* the latest field was quoted */
 } csv;
 
-/* Moves behind the field, which ends before a comma, a line break or the end. */
+/* Reads a field and moves to its end: a comma, a line break or the end of the file. */
 static cs_status next_field(csv *c, cs_error *error)
 {
     char *end = c->field;
@@ -182,14 +182,6 @@ static bool skip_empty_lines(csv *c)
     }
 }
 
-static cs_status add_header(csv *c, cs_space *space, cs_error *error)
-{
-    char origin[512];
-    cs_axis *axis;
-    snprintf(origin, sizeof(origin), "%.400s:%u", c->path, c->line);
-    return add_axis(space, origin, c->field, &axis, error);
-}
-
 static cs_status add_cell(csv *c, cs_axis *axis, cs_arena *arena, cs_error *error)
 {
     char origin[512];
@@ -201,15 +193,18 @@ static cs_status add_cell(csv *c, cs_axis *axis, cs_arena *arena, cs_error *erro
     return cs_values_add_text(&axis->values, c->field, origin, arena, error);
 }
 
-/* One line: with no header yet, it is the header. */
+/* Reads one line; the first is the header. */
 static cs_status read_line(csv *c, cs_space *space, bool header, cs_error *error)
 {
     uint32_t n = 0, line = c->line;
     for (bool more = true; more; n++) {
         cs_status status = next_field(c, error);
-        if (status == CS_OK && header)
-            status = add_header(c, space, error);
-        else if (status == CS_OK && n < space->n_axes)
+        if (status == CS_OK && header) {
+            char origin[512];
+            cs_axis *axis;
+            snprintf(origin, sizeof(origin), "%.400s:%u", c->path, c->line);
+            status = add_axis(space, origin, c->field, &axis, error);
+        } else if (status == CS_OK && n < space->n_axes)
             status = add_cell(c, &space->axes[n], &space->arena, error);
         if (status != CS_OK)
             return status;
@@ -251,7 +246,7 @@ cs_status cs_space_read_csv(cs_space *space, const char *path, cs_error *error)
         return status;
     csv c = {.path = path, .at = text, .line = 1, .field = malloc(length + 1)};
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        c.at += 3; /* a byte order mark */
+        c.at += 3; /* byte order mark */
     if (strlen(text) != length)
         status = cs_error_add(error, CS_INVALID, "%s: has a NUL byte; must be text", path);
     else
@@ -269,33 +264,12 @@ static bool is_within(const char *inner, const char *outer)
     return strncmp(inner, outer, length) == 0 && (inner[length] == '\0' || inner[length] == '/');
 }
 
-static cs_status check_pointers(const cs_space *space, cs_error *error)
-{
-    for (uint32_t a = 0; a < space->n_axes; a++) {
-        for (uint32_t b = 0; b < space->n_axes; b++) {
-            const char *inner = space->axes[a].pointer, *outer = space->axes[b].pointer;
-            if (a != b && !is_within(inner, outer) &&
-                strcmp(space->axes[a].name, space->axes[b].name) == 0)
-                return cs_error_add(error, CS_INVALID, "%s and %s: would both be called %s", inner,
-                                    outer, space->axes[a].name);
-            if (a == b || !is_within(inner, outer))
-                continue;
-            if (strcmp(inner, outer) == 0)
-                return cs_error_add(error, CS_INVALID, "%s: is varied twice", inner);
-            return cs_error_add(error, CS_INVALID,
-                                "%s: lies within %s, which is varied too; vary one of them", inner,
-                                outer);
-        }
-    }
-    return CS_OK;
-}
-
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Two rows of a table with one name would be one too many to tell apart. */
+/* Rejects duplicate values: two rows of a table could not be told apart. */
 static cs_status check_distinct(const cs_axis *axis, cs_error *error)
 {
     uint32_t n = axis->values.n;
@@ -313,26 +287,20 @@ static cs_status check_distinct(const cs_axis *axis, cs_error *error)
                  : CS_OK;
 }
 
-/* A number, other than 0, without a unit; and a text with one. */
-static bool is_bare(const char *json)
-{
-    return (*json == '-' || isdigit((unsigned char)*json)) && strtod(json, NULL) != 0;
-}
-
-static bool has_unit(const char *json)
-{
-    return *json == '"' && isdigit((unsigned char)json[1]) &&
-           !isdigit((unsigned char)json[strlen(json) - 2]);
-}
-
-/* In "16,32 GB" the 16 are bytes. */
+/* Rejects a mix of values with and without unit: in "16,32 GB" the 16 would be bytes. */
 static cs_status check_units(const cs_axis *axis, cs_error *error)
 {
     const char *bare = NULL, *unit = NULL;
     for (uint32_t i = 0; i < axis->values.n; i++) {
         const char *json = axis->values.texts[i];
-        bare = !bare && is_bare(json) ? json : bare;
-        unit = !unit && has_unit(json) ? json : unit;
+        /* `bare`: a number other than 0 without a unit; `unit`: a text with one */
+        bare = !bare && ((*json == '-' || isdigit((unsigned char)*json)) && strtod(json, NULL) != 0)
+                   ? json
+                   : bare;
+        unit = !unit && (*json == '"' && isdigit((unsigned char)json[1]) &&
+                         !isdigit((unsigned char)json[strlen(json) - 2]))
+                   ? json
+                   : unit;
     }
     if (!bare || !unit)
         return CS_OK;
@@ -344,14 +312,49 @@ static cs_status check_units(const cs_axis *axis, cs_error *error)
 
 static cs_status check_axes(const cs_space *space, cs_error *error)
 {
-    CS_TRY(check_pointers(space, error));
+    for (uint32_t a = 0; a < space->n_axes; a++) {
+        for (uint32_t b = 0; b < space->n_axes; b++) {
+            const char *inner = space->axes[a].pointer, *outer = space->axes[b].pointer;
+            if (a != b && !is_within(inner, outer) &&
+                strcmp(space->axes[a].name, space->axes[b].name) == 0)
+                return cs_error_add(error, CS_INVALID, "%s and %s: would have the same name %s",
+                                    inner, outer, space->axes[a].name);
+            if (a == b || !is_within(inner, outer))
+                continue;
+            if (strcmp(inner, outer) == 0)
+                return cs_error_add(error, CS_INVALID, "%s: is varied twice", inner);
+            return cs_error_add(error, CS_INVALID,
+                                "%s: lies within %s, which is varied too; vary one of them", inner,
+                                outer);
+        }
+    }
+
     for (uint32_t a = 0; a < space->n_axes; a++)
         CS_TRY(check_units(&space->axes[a], error));
     return CS_OK;
 }
 
-static cs_status count_grid(cs_space *space, cs_error *error)
+cs_status cs_space_close(cs_space *space, cs_space_form form, cs_error *error)
 {
+    space->form = form;
+    if (space->n_axes == 0)
+        return cs_error_add(error, CS_USAGE,
+                            "nothing is varied; give --vary /json/pointer=VALUES, --csv FILE, or a "
+                            "\"sweep\" in the scenario");
+    CS_TRY(check_axes(space, error));
+    if (form != CS_SPACE_GRID) {
+        const cs_axis *first = &space->axes[0];
+        for (uint32_t a = 1; a < space->n_axes; a++) {
+            const cs_axis *axis = &space->axes[a];
+            if (axis->values.n != first->values.n)
+                return cs_error_add(
+                    error, CS_INVALID,
+                    "zipped keys must have the same number of values: %s has %u, %s has %u",
+                    first->pointer, first->values.n, axis->pointer, axis->values.n);
+        }
+        space->n_points = first->values.n;
+        return CS_OK;
+    }
     uint64_t n = 1;
     for (uint32_t a = space->n_axes; a-- > 0;) {
         CS_TRY(check_distinct(&space->axes[a], error));
@@ -365,36 +368,11 @@ static cs_status count_grid(cs_space *space, cs_error *error)
         exact *= space->axes[a].values.n;
     if (exact > CS_SPACE_POINTS_MAX)
         return cs_error_add(error, CS_INVALID,
-                            "the grid has %.6g points; must be at most %d: take longer steps, or a "
+                            "the grid has %.6g points; must be at most %d: use larger steps, or a "
                             "list of points from a CSV file",
                             exact, CS_SPACE_POINTS_MAX);
     space->n_points = (uint32_t)n;
     return CS_OK;
-}
-
-static cs_status count_list(cs_space *space, cs_error *error)
-{
-    const cs_axis *first = &space->axes[0];
-    for (uint32_t a = 1; a < space->n_axes; a++) {
-        const cs_axis *axis = &space->axes[a];
-        if (axis->values.n != first->values.n)
-            return cs_error_add(error, CS_INVALID,
-                                "zipped keys must have equally many values: %s has %u, %s has %u",
-                                first->pointer, first->values.n, axis->pointer, axis->values.n);
-    }
-    space->n_points = first->values.n;
-    return CS_OK;
-}
-
-cs_status cs_space_close(cs_space *space, cs_space_form form, cs_error *error)
-{
-    space->form = form;
-    if (space->n_axes == 0)
-        return cs_error_add(error, CS_USAGE,
-                            "nothing is varied; give --vary /json/pointer=VALUES, --csv FILE, or a "
-                            "\"sweep\" in the scenario");
-    CS_TRY(check_axes(space, error));
-    return form == CS_SPACE_GRID ? count_grid(space, error) : count_list(space, error);
 }
 
 /* ---- points ---- */

@@ -34,28 +34,24 @@ static bool add_number(cJSON *figures, const char *prefix, const char *key, doub
     char name[KEY_BYTES];
     snprintf(name, sizeof(name), "%s%s", prefix, key);
     if (cs_json_member(figures, name))
-        return true; /* the report's own counts */
+        return true; /* the report's own value wins */
     return isfinite(value) ? cJSON_AddNumberToObject(figures, name, value) != NULL
                            : cJSON_AddNullToObject(figures, name) != NULL;
-}
-
-/* What is null where it is not known, and a text elsewhere: a figure neither way. */
-static bool is_text(const char *key)
-{
-    return strcmp(key, "sharing") == 0 || strcmp(key, "hash") == 0;
 }
 
 static bool add_top_level(cJSON *figures, const cJSON *result)
 {
     for (const cJSON *member = result->child; member; member = member->next) {
-        if (is_figure(member) && !is_text(member->string) &&
+        /* not metrics: null if unknown, otherwise a text */
+        if (is_figure(member) &&
+            !(strcmp(member->string, "sharing") == 0 || strcmp(member->string, "hash") == 0) &&
             strlen(member->string) < KEY_BYTES / 2 && !add_figure(figures, member->string, member))
             return false;
     }
     return true;
 }
 
-/* How links were shared, and how collectives became messages. */
+/* Adds the texts: how links are shared, and the algorithms of collectives. */
 static bool add_texts(cJSON *figures, const cJSON *result)
 {
     const cJSON *texts[] = {cs_json_member(result, "sharing"),
@@ -66,7 +62,7 @@ static bool add_texts(cJSON *figures, const cJSON *result)
     return true;
 }
 
-/* difference_K for K_formula beside K */
+/* Adds difference_K for each K_formula next to K. */
 static bool add_formulas(cJSON *figures, const cJSON *result)
 {
     for (const cJSON *member = result->child; member; member = member->next) {
@@ -102,15 +98,7 @@ static bool add_largest(cJSON *figures, const cJSON *list, const char *key)
     return add_largest_in(figures, list, NULL, key);
 }
 
-/* Where the scenario has an allocator. */
-static bool add_allocations(cJSON *figures, const cJSON *devices)
-{
-    return add_largest_in(figures, devices, "allocator", "peak_allocated_bytes") &&
-           add_largest_in(figures, devices, "allocator", "peak_reserved_bytes") &&
-           add_largest_in(figures, devices, "allocator", "fragmentation_fraction");
-}
-
-/* Of the capacities of devices the smallest, null where none has a limit. */
+/* Adds the smallest capacity of a device; null if none is limited. */
 static bool add_capacity(cJSON *figures, const cJSON *devices)
 {
     static const char key[] = "capacity_bytes";
@@ -130,12 +118,12 @@ static double number_of(const cJSON *object, const char *key)
     return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
-/* A form, what it is about, one figure of the whole run or of one device, and its rank: 1 for the
- * first form that is stated for that, 2 for the next one, ... */
+/* A closed form, its metric (of the whole run or of a device), and its rank among the closed forms
+ * for the same metric, from 1. */
 typedef struct stated {
     const cJSON *form;
     const char *figure;
-    double device; /* -1: of the whole run */
+    double device; /* -1: the whole run */
     uint32_t place, rank;
 } stated;
 
@@ -157,33 +145,7 @@ static int by_place(const void *left, const void *right)
     return 0;
 }
 
-/* Lists the forms that name a figure, in order; there is room for all. */
-static uint32_t list_forms(const cJSON *forms, stated *out)
-{
-    uint32_t n = 0;
-    const cJSON *form;
-    cJSON_ArrayForEach(form, forms)
-    {
-        const char *figure = cJSON_GetStringValue(cs_json_member(form, "figure"));
-        const cJSON *device = cs_json_member(form, "device");
-        if (!figure || strlen(figure) >= KEY_BYTES / 2)
-            continue;
-        out[n] = (stated){form, figure, device ? device->valuedouble : -1, n, 1};
-        n++;
-    }
-    return n;
-}
-
-static void rank_forms(stated *all, uint32_t n)
-{
-    qsort(all, n, sizeof(*all), by_figure);
-    for (uint32_t i = 1; i < n; i++)
-        if (all[i].device == all[i - 1].device && strcmp(all[i].figure, all[i - 1].figure) == 0)
-            all[i].rank = all[i - 1].rank + 1;
-    qsort(all, n, sizeof(*all), by_place);
-}
-
-/* "closed_form_K", "closed_form2_K" */
+/* Writes "closed_form_K", or "closed_form2_K" for rank 2. */
 static char *form_key(char *key, const char *word, uint32_t rank, const char *figure)
 {
     char digits[16] = "";
@@ -193,7 +155,7 @@ static char *form_key(char *key, const char *word, uint32_t rank, const char *fi
     return key;
 }
 
-/* The largest closed form for a figure over the devices, and the largest difference. */
+/* Adds the largest closed form for a metric over the devices, and the largest difference. */
 static bool add_closed_form(cJSON *figures, const stated *all, uint32_t n, const stated *like)
 {
     double largest = NAN, farthest = NAN;
@@ -218,8 +180,8 @@ static bool add_closed_form(cJSON *figures, const stated *all, uint32_t n, const
            cJSON_AddBoolToObject(figures, form_key(key, "promised", rank, figure), promised);
 }
 
-/* Those of one figure and rank together, in the order in which they first come; mostly the one
- * before is of the same, for another device. */
+/* Adds each metric and rank once, in order of first appearance. Most often the previous form is the
+ * same one for another device. */
 static bool add_ranked(cJSON *figures, const stated *all, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -239,8 +201,23 @@ static bool add_closed_forms(cJSON *figures, const cJSON *forms)
     stated *all = malloc(((size_t)cJSON_GetArraySize(forms) + 1) * sizeof(*all));
     if (!all)
         return false;
-    const uint32_t n = list_forms(forms, all);
-    rank_forms(all, n);
+    /* List the forms that name a metric, in order. */
+    uint32_t n = 0;
+    const cJSON *form;
+    cJSON_ArrayForEach(form, forms)
+    {
+        const char *figure = cJSON_GetStringValue(cs_json_member(form, "figure"));
+        const cJSON *device = cs_json_member(form, "device");
+        if (!figure || strlen(figure) >= KEY_BYTES / 2)
+            continue;
+        all[n] = (stated){form, figure, device ? device->valuedouble : -1, n, 1};
+        n++;
+    }
+    qsort(all, n, sizeof(*all), by_figure);
+    for (uint32_t i = 1; i < n; i++)
+        if (all[i].device == all[i - 1].device && strcmp(all[i].figure, all[i - 1].figure) == 0)
+            all[i].rank = all[i - 1].rank + 1;
+    qsort(all, n, sizeof(*all), by_place);
     const bool done = add_ranked(figures, all, n);
     free(all);
     return done;
@@ -253,7 +230,10 @@ cJSON *cs_figures_of(const cJSON *result)
     if (figures && add_top_level(figures, result) && add_texts(figures, result) &&
         add_formulas(figures, result) && add_largest(figures, devices, "peak_memory_bytes") &&
         add_largest(figures, devices, "peak_activation_bytes") &&
-        add_allocations(figures, devices) && add_capacity(figures, devices) &&
+        add_largest_in(figures, devices, "allocator", "peak_allocated_bytes") &&
+        add_largest_in(figures, devices, "allocator", "peak_reserved_bytes") &&
+        add_largest_in(figures, devices, "allocator", "fragmentation_fraction") &&
+        add_capacity(figures, devices) &&
         add_closed_forms(figures, cs_json_member(result, "closed_forms")))
         return figures;
     cJSON_Delete(figures);
@@ -262,8 +242,8 @@ cJSON *cs_figures_of(const cJSON *result)
 
 /* ---- units ---- */
 
-/* The figure that a name of form_key is about: what follows the word and the digits of its rank; or
- * NULL. */
+/* Returns the metric in a name made by form_key, the part after the word and the rank; NULL:
+ * another name. */
 static const char *after_word(const char *name, const char *word)
 {
     const size_t length = strlen(word);
@@ -318,8 +298,8 @@ static cs_figure_column *add_column(cs_figure_table *table, const char *name)
     return &table->columns[table->n_columns++];
 }
 
-/* Points mostly have the same figures in the same order, so the search begins where the column is
- * expected. */
+/* Points usually have the same metrics in the same order, so the search begins where the column is
+ * most likely to be. */
 static cs_figure_column *find_column(const cs_figure_table *table, const char *name,
                                      uint32_t expected)
 {
@@ -331,7 +311,7 @@ static cs_figure_column *find_column(const cs_figure_table *table, const char *n
     return NULL;
 }
 
-/* An earlier run's journal may have been changed since. */
+/* An earlier run's journal may have been modified. */
 static cs_status check_figures(const cs_figure_table *table, const cJSON *figures, cs_error *error)
 {
     uint32_t position = 0;

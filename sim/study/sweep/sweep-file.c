@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What goes into columns. */
+/* Data for the columns. */
 typedef struct source {
     const cs_space *space;
     const cs_sweep_results *results;
@@ -42,24 +42,6 @@ static cs_h5_column axis_column(const source *s, uint32_t a)
                           .which = a};
 }
 
-/* Each axis of a grid is a scale of its own; those of a list are columns along `point`. */
-static cs_status write_axes(cs_h5_file *file, source *s, cs_error *error)
-{
-    static const cs_h5_column point[] = {
-        {"point", CS_H5_UINT32, "1", "number of the point", .fill = cs_h5_row_numbers}, {0}};
-    cs_h5_table table = {"/", "point", point, s->space->n_points, s, NULL};
-    bool grid = s->space->form == CS_SPACE_GRID;
-    CS_TRY(grid ? CS_OK : cs_h5_write_table(file, &table, error));
-    for (uint32_t a = 0; a < s->space->n_axes; a++) {
-        const cs_h5_column columns[] = {axis_column(s, a), {0}};
-        table.columns = columns;
-        table.n_rows = s->space->axes[a].values.n;
-        table.index = grid ? s->space->axes[a].name : "point";
-        CS_TRY(cs_h5_write_table(file, &table, error));
-    }
-    return CS_OK;
-}
-
 /* ---- figures ---- */
 
 static cs_h5_value figure_of(const void *data, uint64_t row, uint32_t which)
@@ -91,7 +73,7 @@ static bool is_axis(const cs_space *space, const char *name)
     return strcmp(name, "point") == 0 || strcmp(name, "error") == 0 || strchr(name, '/');
 }
 
-/* "largest" and the like are told in the documentation; here the key in words does. */
+/* The key in words; the documentation explains details such as "largest". */
 static char *long_name(cs_arena *arena, const cs_figure_column *column)
 {
     char text[300];
@@ -126,7 +108,7 @@ static cs_status write_figures(cs_h5_file *file, source *s, cs_error *error)
         const cs_figure_column *column = &figures->columns[c];
         const char *words = long_name(&s->arena, column);
         if (is_axis(s->space, column->name))
-            continue; /* the run reports what was set */
+            continue; /* the run reports a value that was set */
         if (!words)
             return cs_error_no_memory(error);
         status =
@@ -145,7 +127,7 @@ static cs_status write_figures(cs_h5_file *file, source *s, cs_error *error)
                         (cs_h5_column){.name = "error",
                                        .type = CS_H5_TEXT,
                                        .units = "1",
-                                       .long_name = "why the point failed; empty where it did not",
+                                       .long_name = "why the point failed; empty if it did not",
                                        .get = error_of},
                         error);
 }
@@ -184,8 +166,22 @@ static cs_status fill(cs_h5_file *file, const cs_sweep_info *info, source *s, cs
     cs_status status = write_attributes(file, info, s->space, s->results, error);
     for (uint32_t a = 0; a < s->space->n_axes && status == CS_OK; a++)
         status = cs_axis_values_read(&s->space->axes[a], &s->arena, &s->axes[a], error);
-    if (status == CS_OK)
-        status = write_axes(file, s, error);
+    if (status == CS_OK) {
+        /* In a grid each axis is its own scale; in a list the axes are columns along `point`. */
+        static const cs_h5_column point[] = {
+            {"point", CS_H5_UINT32, "1", "number of the point", .fill = cs_h5_row_numbers}, {0}};
+        cs_h5_table table = {"/", "point", point, s->space->n_points, s, NULL};
+        bool grid = s->space->form == CS_SPACE_GRID;
+        CS_TRY(grid ? CS_OK : cs_h5_write_table(file, &table, error));
+        for (uint32_t a = 0; a < s->space->n_axes; a++) {
+            const cs_h5_column columns[] = {axis_column(s, a), {0}};
+            table.columns = columns;
+            table.n_rows = s->space->axes[a].values.n;
+            table.index = grid ? s->space->axes[a].name : "point";
+            CS_TRY(cs_h5_write_table(file, &table, error));
+        }
+        status = CS_OK;
+    }
     return status == CS_OK ? write_figures(file, s, error) : status;
 }
 

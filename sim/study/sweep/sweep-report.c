@@ -12,20 +12,21 @@
 
 static const char difference_word[] = "difference";
 
-/* What a run says of its closed forms: what they assume holds; they are promised to be equal. */
+/* Flags of a closed form: its assumptions hold; it is promised to equal the simulation. */
 enum { APPLIES, PROMISED, N_FLAGS };
 
 static const char *const flag_words[N_FLAGS] = {"applies", "promised"};
 
-/* Over all points that have the figure. */
+/* Range of a metric over all points that have it. */
 typedef struct extent {
-    uint32_t n, equal; /* points; of a difference: those where it is 0 */
-    uint32_t flagged[N_FLAGS], equal_flagged[N_FLAGS]; /* of a closed form's difference */
-    uint32_t lowest, highest, first;                   /* points; `first` that is not equal */
+    uint32_t n, equal; /* points; differences: points where it is 0 */
+    uint32_t flagged[N_FLAGS], equal_flagged[N_FLAGS]; /* differences of closed forms */
+    /* points; first: the first that is not equal */
+    uint32_t lowest, highest, first;
 } extent;
 
-/* Simulation and formula are exact in whole picoseconds and bytes; a share of them is a quotient of
- * doubles on both sides, which may differ in the last bits. */
+/* Simulation and formula are exact in picoseconds and bytes; a fraction is a quotient of doubles on
+ * both sides, which may differ in the last bits. */
 static bool is_equal(double difference)
 {
     return fabs(difference) <= 1e-12;
@@ -51,7 +52,8 @@ static extent extent_of(const cs_figure_column *column, uint32_t n_points)
     return e;
 }
 
-/* Behind "difference" of "difference_K" or "difference2_K": "_K", "2_K"; NULL for other columns. */
+/* Returns the part after "difference" of "difference_K" or "difference2_K": "_K", "2_K"; NULL for
+ * other columns. */
 static const char *difference_of(const cs_figure_column *column)
 {
     size_t length = sizeof(difference_word) - 1;
@@ -69,7 +71,7 @@ static bool is_of_forms(const cs_figure_column *column)
     return difference_of(column) || (column->boolean && flag);
 }
 
-/* "K", or "K (closed form 2)" */
+/* Writes "K" or "K (closed form 2)". */
 static char *form_text(const cs_figure_column *column, char *text, size_t size)
 {
     const char *rest = difference_of(column);
@@ -81,8 +83,8 @@ static char *form_text(const cs_figure_column *column, char *text, size_t size)
     return text;
 }
 
-/* Adds where a closed form applies and where it is promised. A formula that the run reports beside
- * its figure says nothing of that: it applies everywhere, and is promised nowhere. */
+/* Counts where a closed form applies and where it is promised. A formula that the run reports next
+ * to its metric has no such flags: it applies everywhere and is promised nowhere. */
 static extent agreement_of(const cs_figure_table *figures, const cs_figure_column *column)
 {
     extent e = extent_of(column, figures->n_points);
@@ -100,7 +102,7 @@ static extent agreement_of(const cs_figure_table *figures, const cs_figure_colum
     return e;
 }
 
-/* ---- for people ---- */
+/* ---- for users ---- */
 
 char *cs_sweep_figure_text(const cs_figure_column *column, double value, char *text, size_t size)
 {
@@ -116,7 +118,8 @@ bool cs_sweep_out_of_memory(const cs_sweep_results *results, uint32_t point)
     return column && column->values[point] > 0;
 }
 
-/* "4, 8": the values of the point, in the order of the keys; "4, 8 *" of one out of memory. */
+/* Writes the values of a point, "4, 8", in the order of the keys; "4, 8 *" if it is out of
+ * memory. */
 static char *point_text(const cs_sweep_shown *shown, uint32_t point, char *text, size_t size)
 {
     const cs_space *space = shown->space;
@@ -130,24 +133,7 @@ static char *point_text(const cs_sweep_shown *shown, uint32_t point, char *text,
     return text;
 }
 
-static void print_keys(const cs_sweep_shown *shown, FILE *out)
-{
-    const cs_space *space = shown->space;
-    const cs_sweep_results *results = shown->results;
-    fprintf(out, "%u point%s", results->n_points, results->n_points == 1 ? "" : "s");
-    for (uint32_t a = 0; a < space->n_axes; a++) {
-        const cs_axis_values *values = &shown->axes[a];
-        fprintf(out, "%s%s", a > 0 ? ", " : " (", space->axes[a].pointer);
-        if (space->form == CS_SPACE_GRID && values->n == 1)
-            fprintf(out, ": %s", values->labels[0]);
-        else if (space->form == CS_SPACE_GRID)
-            fprintf(out, ": %u values from %s to %s", values->n, values->labels[0],
-                    values->labels[values->n - 1]);
-    }
-    fprintf(out, "), %u failed\n", results->n_failed);
-}
-
-/* "sharing   max_min everywhere", or each text with the number of its points. */
+/* Prints "sharing   max_min everywhere", or each text with its number of points. */
 static void print_words(const cs_figure_column *column, uint32_t n_points, FILE *out)
 {
     const char *separator = "";
@@ -159,7 +145,7 @@ static void print_words(const cs_figure_column *column, uint32_t n_points, FILE 
             before += same && k < i;
             n += same;
         }
-        if (n == 0 || before > 0) /* no text there, or told already */
+        if (n == 0 || before > 0) /* no text, or already printed */
             continue;
         if (n == n_points)
             fprintf(out, "%-18s everywhere", cs_figure_word(column, i));
@@ -171,47 +157,8 @@ static void print_words(const cs_figure_column *column, uint32_t n_points, FILE 
     fputc('\n', out);
 }
 
-static void print_figure(const cs_sweep_shown *shown, const cs_figure_column *column,
-                         const extent *e, FILE *out)
-{
-    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], low_at[CS_SWEEP_LABEL_BYTES],
-        high_at[CS_SWEEP_LABEL_BYTES];
-    double lowest = column->values[e->lowest], highest = column->values[e->highest];
-    cs_sweep_figure_text(column, lowest, low, sizeof(low));
-    cs_sweep_figure_text(column, highest, high, sizeof(high));
-    if (lowest == highest)
-        fprintf(out, "%-34s %-18s everywhere\n", column->name, low);
-    else
-        fprintf(out, "%-34s %-18s %-18s %-18s %s\n", column->name, low,
-                point_text(shown, e->lowest, low_at, sizeof(low_at)), high,
-                point_text(shown, e->highest, high_at, sizeof(high_at)));
-}
-
-static void print_agreement(const cs_sweep_shown *shown, const cs_figure_column *column,
-                            const extent *e, FILE *out)
-{
-    char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[CS_SWEEP_LABEL_BYTES], name[300];
-    fprintf(out, "%s: closed form equal at %u of %u points", form_text(column, name, sizeof(name)),
-            e->equal, e->n);
-    if (e->flagged[APPLIES] < e->n)
-        fprintf(out, ", at %u of the %u where it applies", e->equal_flagged[APPLIES],
-                e->flagged[APPLIES]);
-    if (e->flagged[PROMISED] == 0)
-        fprintf(out, " (nowhere promised)");
-    else if (e->flagged[PROMISED] < e->flagged[APPLIES] ||
-             e->equal_flagged[PROMISED] < e->flagged[PROMISED])
-        fprintf(out, ", at %u of the %u where it is promised", e->equal_flagged[PROMISED],
-                e->flagged[PROMISED]);
-    if (e->equal < e->n)
-        fprintf(out, "; simulated minus closed form %s to %s; first at %s",
-                cs_sweep_figure_text(column, column->values[e->lowest], low, sizeof(low)),
-                cs_sweep_figure_text(column, column->values[e->highest], high, sizeof(high)),
-                point_text(shown, e->first, at, sizeof(at)));
-    fputc('\n', out);
-}
-
-/* A point that does not fit may be the fastest of all: it is marked, and the best one that fits is
- * told apart. */
+/* The fastest point may be out of memory: such points are marked, and the best point that fits is
+ * named. */
 static void print_what_fits(const cs_sweep_shown *shown, FILE *out)
 {
     static const char figure[] = "throughput_samples_per_s";
@@ -230,9 +177,9 @@ static void print_what_fits(const cs_sweep_shown *shown, FILE *out)
     fprintf(out, "\n* out of memory, at %u of %u points; ", n_out,
             shown->results->n_points - shown->results->n_failed);
     if (best == UINT32_MAX)
-        fprintf(out, "nothing fits\n");
+        fprintf(out, "no point fits\n");
     else
-        fprintf(out, "of what fits, the highest %s is %s at %s\n", figure,
+        fprintf(out, "the highest %s that fits is %s at %s\n", figure,
                 cs_sweep_figure_text(column, column->values[best], text, sizeof(text)),
                 point_text(shown, best, at, sizeof(at)));
 }
@@ -240,14 +187,38 @@ static void print_what_fits(const cs_sweep_shown *shown, FILE *out)
 void cs_sweep_report_print(const cs_sweep_shown *shown, FILE *out)
 {
     const cs_figure_table *figures = &shown->results->figures;
-    print_keys(shown, out);
+    const cs_space *space = shown->space;
+    const cs_sweep_results *results = shown->results;
+    fprintf(out, "%u point%s", results->n_points, results->n_points == 1 ? "" : "s");
+    for (uint32_t a = 0; a < space->n_axes; a++) {
+        const cs_axis_values *values = &shown->axes[a];
+        fprintf(out, "%s%s", a > 0 ? ", " : " (", space->axes[a].pointer);
+        if (space->form == CS_SPACE_GRID && values->n == 1)
+            fprintf(out, ": %s", values->labels[0]);
+        else if (space->form == CS_SPACE_GRID)
+            fprintf(out, ": %u values from %s to %s", values->n, values->labels[0],
+                    values->labels[values->n - 1]);
+    }
+    fprintf(out, "), %u failed\n", results->n_failed);
     fprintf(out, "\n%-34s %-18s %-18s %-18s %s\n", "", "lowest", "at", "highest", "at");
     for (uint32_t c = 0; c < figures->n_columns; c++) {
         extent e = extent_of(&figures->columns[c], figures->n_points);
         if (figures->columns[c].n_words > 0)
             print_words(&figures->columns[c], figures->n_points, out);
-        else if (e.n > 0 && !is_of_forms(&figures->columns[c]))
-            print_figure(shown, &figures->columns[c], &e, out);
+        else if (e.n > 0 && !is_of_forms(&figures->columns[c])) {
+            const cs_figure_column *column = &figures->columns[c];
+            char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], low_at[CS_SWEEP_LABEL_BYTES],
+                high_at[CS_SWEEP_LABEL_BYTES];
+            double lowest = column->values[e.lowest], highest = column->values[e.highest];
+            cs_sweep_figure_text(column, lowest, low, sizeof(low));
+            cs_sweep_figure_text(column, highest, high, sizeof(high));
+            if (lowest == highest)
+                fprintf(out, "%-34s %-18s everywhere\n", column->name, low);
+            else
+                fprintf(out, "%-34s %-18s %-18s %-18s %s\n", column->name, low,
+                        point_text(shown, e.lowest, low_at, sizeof(low_at)), high,
+                        point_text(shown, e.highest, high_at, sizeof(high_at)));
+        }
     }
     print_what_fits(shown, out);
     for (uint32_t c = 0, n = 0; c < figures->n_columns; c++) {
@@ -258,7 +229,26 @@ void cs_sweep_report_print(const cs_sweep_shown *shown, FILE *out)
             continue;
         if (n++ == 0)
             fputc('\n', out);
-        print_agreement(shown, &figures->columns[c], &e, out);
+        const cs_figure_column *column = &figures->columns[c];
+        char low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES], at[CS_SWEEP_LABEL_BYTES],
+            name[300];
+        fprintf(out, "%s: closed form equal at %u of %u points",
+                form_text(column, name, sizeof(name)), e.equal, e.n);
+        if (e.flagged[APPLIES] < e.n)
+            fprintf(out, ", at %u of the %u where it applies", e.equal_flagged[APPLIES],
+                    e.flagged[APPLIES]);
+        if (e.flagged[PROMISED] == 0)
+            fprintf(out, " (nowhere promised)");
+        else if (e.flagged[PROMISED] < e.flagged[APPLIES] ||
+                 e.equal_flagged[PROMISED] < e.flagged[PROMISED])
+            fprintf(out, ", at %u of the %u where it is promised", e.equal_flagged[PROMISED],
+                    e.flagged[PROMISED]);
+        if (e.equal < e.n)
+            fprintf(out, "; simulated minus closed form %s to %s; first at %s",
+                    cs_sweep_figure_text(column, column->values[e.lowest], low, sizeof(low)),
+                    cs_sweep_figure_text(column, column->values[e.highest], high, sizeof(high)),
+                    point_text(shown, e.first, at, sizeof(at)));
+        fputc('\n', out);
     }
 }
 
@@ -292,8 +282,16 @@ static void print_number(FILE *out, const char *key, double value)
     fprintf(out, ", \"%s\": %s", key, cs_number_format(value, text, sizeof(text)));
 }
 
-static void print_agreements(const cs_sweep_results *results, FILE *out)
+cs_status cs_sweep_report_json(const cs_space *space, const cs_journal *journal,
+                               const cs_sweep_results *results, FILE *out, cs_error *error)
 {
+    fprintf(out, "{\"schema_version\": %d, \"program_version\": \"%s\",\n\"points\": [",
+            CS_PRINTED_SCHEMA_VERSION, SIM_VERSION);
+    for (uint32_t i = 0; i < results->n_points; i++) {
+        fputs(i > 0 ? ",\n" : "\n", out);
+        CS_TRY(print_point(space, journal, results, i, out, error));
+    }
+    fprintf(out, "],\n\"n_points\": %u, \"failed\": %u,\n", results->n_points, results->n_failed);
     const cs_figure_table *figures = &results->figures;
     const char *before = "";
     char name[300];
@@ -317,19 +315,6 @@ static void print_agreements(const cs_sweep_results *results, FILE *out)
         before = ",";
     }
     fputc('}', out);
-}
-
-cs_status cs_sweep_report_json(const cs_space *space, const cs_journal *journal,
-                               const cs_sweep_results *results, FILE *out, cs_error *error)
-{
-    fprintf(out, "{\"schema_version\": %d, \"program_version\": \"%s\",\n\"points\": [",
-            CS_PRINTED_SCHEMA_VERSION, SIM_VERSION);
-    for (uint32_t i = 0; i < results->n_points; i++) {
-        fputs(i > 0 ? ",\n" : "\n", out);
-        CS_TRY(print_point(space, journal, results, i, out, error));
-    }
-    fprintf(out, "],\n\"n_points\": %u, \"failed\": %u,\n", results->n_points, results->n_failed);
-    print_agreements(results, out);
     fputs("}\n", out);
     return CS_OK;
 }

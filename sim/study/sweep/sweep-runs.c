@@ -11,7 +11,7 @@ enum { PROBES = 64 };
 
 /* ---- one point ---- */
 
-/* Runs in several threads at a time: all that it touches is its own. */
+/* Called by several threads at a time; uses only its own data. */
 static cs_status run_point(const void *context, const cJSON *document, const cs_progress *progress,
                            cJSON **result, cs_error *error)
 {
@@ -52,7 +52,7 @@ static cs_status resolve(cs_swept *s, const cJSON *document, cs_error *error)
     if (scenario.origins.is_assumed && !varied)
         (void)cs_json_invalid(
             &(cs_json_place){.up = &(cs_json_place){.file = s->path}, .key = "runtime"},
-            &s->warnings, "assumed, for each point the usual one, such as \"%s\"",
+            &s->warnings, "assumed: for each point the usual one, such as \"%s\"",
             scenario.origins.runtime);
     if (!s->resolved) {
         s->name = strdup(scenario.name);
@@ -64,7 +64,8 @@ static cs_status resolve(cs_swept *s, const cJSON *document, cs_error *error)
     return status;
 }
 
-/* Whether a message says that nothing has a key that is varied, or one on the way to it. */
+/* Whether a message reports an unknown key that is varied, or that is on the way to a varied
+ * key. */
 static bool tells_unknown_key(const cs_space *space, const cs_error *said)
 {
     cs_error_message message;
@@ -80,8 +81,9 @@ static bool tells_unknown_key(const cs_space *space, const cs_error *said)
     return false;
 }
 
-/* A key that no point knows is a slip of the pen, to be told before thousands of points say so. A
- * key of one schedule only is none when the schedule is varied too. */
+/* Tries some points. A varied key that none of them knows is a typing mistake, which is reported
+ * before thousands of points fail with it. A key of only one schedule is fine if the schedule is
+ * varied too. */
 static cs_status probe(cs_swept *s, cs_error *error)
 {
     const cs_space *space = &s->sweep.space;
@@ -105,9 +107,16 @@ static cs_status probe(cs_swept *s, cs_error *error)
     return CS_INVALID;
 }
 
-/* A base that is no scenario without the values of a point is stored as it stands. */
-static cs_status take_base(cs_swept *s, cs_error *error)
+cs_status cs_swept_prepare(cs_swept *s, cs_error *error)
 {
+    cJSON_DeleteItemFromObjectCaseSensitive(s->base, "sweep");
+    s->sweep.base = s->base;
+    s->sweep.run = run_point;
+    s->sweep.context = s;
+    s->platforms = cs_kept_platforms_create();
+    /* A base that is not a scenario without the values of a point is stored unchanged. */
+    if (!s->platforms)
+        return cs_error_no_memory(error);
     cs_error ignored;
     cs_error_init(&ignored);
     cs_status status = resolve(s, s->base, &ignored);
@@ -120,16 +129,6 @@ static cs_status take_base(cs_swept *s, cs_error *error)
     s->name = strdup(name ? name : "sweep");
     s->resolved = cs_json_print(s->base);
     return s->name && s->resolved ? CS_OK : cs_error_no_memory(error);
-}
-
-cs_status cs_swept_prepare(cs_swept *s, cs_error *error)
-{
-    cJSON_DeleteItemFromObjectCaseSensitive(s->base, "sweep");
-    s->sweep.base = s->base;
-    s->sweep.run = run_point;
-    s->sweep.context = s;
-    s->platforms = cs_kept_platforms_create();
-    return s->platforms ? take_base(s, error) : cs_error_no_memory(error);
 }
 
 void cs_swept_init(cs_swept *s, const char *path)
@@ -181,53 +180,10 @@ static bool is_varied(const cs_space *space, const kind_section *section, const 
     return varied;
 }
 
-/* Leaves what is varied, but for the unknown key. */
-static void strip(const cs_space *space, const kind_section *section, const char *unknown,
-                  cJSON *object)
-{
-    for (cJSON *member = object ? object->child : NULL, *next; member; member = next) {
-        next = member->next;
-        if (!is_varied(space, section, member->string) ||
-            strcmp(unknown + strlen(section->prefix), member->string) == 0)
-            cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
-    }
-}
-
-/* The section as it is at a point: that of the base with what is varied; where it has no such key,
- * only what is varied besides. The caller frees it; NULL when memory runs out. */
-static char *section_at(const cs_swept *s, const cs_sweep_results *results,
-                        const kind_section *section, uint32_t point)
-{
-    const cs_space *space = &s->sweep.space;
-    const char *unknown = results->unknown_keys[point];
-    cJSON *document = cJSON_Duplicate(s->base, true);
-    cs_error ignored;
-    cs_error_init(&ignored);
-    char *line = NULL;
-    if (document && cs_space_apply(space, point, s->sweep.origin, document, &ignored) == CS_OK) {
-        cJSON *object = cJSON_GetObjectItemCaseSensitive(document, section->name);
-        if (unknown && is_within(section, unknown))
-            strip(space, section, unknown, object);
-        line = cs_json_line(object);
-    }
-    cJSON_Delete(document);
-    return line;
-}
-
-/* Of a grid one point stands for all that have the section in common. */
-static bool stands_for_section(const cs_space *space, const kind_section *section, uint32_t point)
-{
-    bool stands = true;
-    for (uint32_t a = 0; a < space->n_axes && space->form == CS_SPACE_GRID; a++)
-        stands &=
-            is_within(section, space->axes[a].pointer) || cs_space_position(space, point, a) == 0;
-    return stands;
-}
-
 enum { MOST_SECTIONS = 8 };
 
-/* "/schedule={...},{...}": all that the section is at the points, each once; of many the first
- * ones. */
+/* Writes "/schedule={...},{...}": the different forms of the section at the points, up to
+ * MOST_SECTIONS. */
 static char *whole_section(const cs_swept *s, const cs_sweep_results *results,
                            const kind_section *section)
 {
@@ -239,9 +195,36 @@ static char *whole_section(const cs_swept *s, const cs_sweep_results *results,
         return NULL;
     fprintf(out, "/%s=", section->name);
     for (uint32_t point = 0; point < results->n_points && n <= MOST_SECTIONS; point++) {
-        if (!stands_for_section(&s->sweep.space, section, point))
+        /* Points of a grid that differ only in other sections are skipped. */
+        bool stands = true;
+        for (uint32_t a = 0; a < s->sweep.space.n_axes && s->sweep.space.form == CS_SPACE_GRID; a++)
+            stands &= is_within(section, s->sweep.space.axes[a].pointer) ||
+                      cs_space_position(&s->sweep.space, point, a) == 0;
+        if (!stands)
             continue;
-        char *line = section_at(s, results, section, point);
+        /* The section at this point is the base's with the varied keys; if it has an unknown key,
+         * only the other varied keys. */
+        const cs_space *space = &s->sweep.space;
+        const char *unknown = results->unknown_keys[point];
+        cJSON *document = cJSON_Duplicate(s->base, true);
+        cs_error ignored;
+        cs_error_init(&ignored);
+        char *line = NULL;
+        if (document &&
+            cs_space_apply(space, point, s->sweep.origin, document, &ignored) == CS_OK) {
+            cJSON *object = cJSON_GetObjectItemCaseSensitive(document, section->name);
+            if (unknown && is_within(section, unknown)) {
+                /* Keep only varied members, without the unknown one. */
+                for (cJSON *member = object ? object->child : NULL, *next; member; member = next) {
+                    next = member->next;
+                    if (!is_varied(space, section, member->string) ||
+                        strcmp(unknown + strlen(section->prefix), member->string) == 0)
+                        cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
+                }
+            }
+            line = cs_json_line(object);
+        }
+        cJSON_Delete(document);
         bool known = !line;
         for (uint32_t i = 0; i < n && !known; i++)
             known = strcmp(listed[i], line) == 0;
@@ -264,8 +247,8 @@ static char *whole_section(const cs_swept *s, const cs_sweep_results *results,
     return NULL;
 }
 
-/* Where the key that decides which others a section has is varied with some of these, or alone, not
- * all go with each of its values. Prints how the section is varied as a whole. */
+/* Prints how to vary a section as a whole, if the key that determines its other keys is varied with
+ * keys that some of its values lack. */
 static void print_hint(const cs_swept *s, const cs_sweep_results *results, uint32_t point,
                        FILE *out)
 {
@@ -290,8 +273,8 @@ static void print_hint(const cs_swept *s, const cs_sweep_results *results, uint3
     }
 }
 
-/* "3 of 8 points failed; the first, {"/schedule/kind": "dp"}: what is wrong"; NULL when memory runs
- * out. */
+/* Writes "3 of 8 points failed; the first, {"/schedule/kind": "dp"}: what is wrong"; NULL if memory
+ * runs out. */
 static char *failure_text(const cs_swept *s, const cs_sweep_results *results, uint32_t point)
 {
     char *text = NULL, *set = cs_space_describe(&s->sweep.space, point);

@@ -14,24 +14,24 @@
 #include "sim/run/scenario/scenario.h"
 #include "sim/study/sweep/sweep.h"
 
-/* Must stay where it is once it was prepared: the points refer to it. */
+/* Must not be moved once it is prepared: the points refer to it. */
 typedef struct cs_swept {
-    const char *path; /* of the scenario */
-    cJSON *base;      /* the document, without its "sweep" once prepared */
+    const char *path; /* path of the scenario */
+    cJSON *base;      /* the document; cs_swept_prepare removes its "sweep" */
     cs_sweep sweep;
-    char *name, *resolved; /* of the base, or of a point if only together with values it is whole */
-    cs_error warnings;     /* about a point */
-    cs_kept_platforms *platforms; /* that points have in common */
+    char *name, *resolved;        /* errors of the base, or of a point if the base alone is incomplete */
+    cs_error warnings;            /* warnings about a point */
+    cs_kept_platforms *platforms; /* shared by points */
 } cs_swept;
 
 void cs_swept_init(cs_swept *swept, const char *path);
 void cs_swept_finish(cs_swept *swept);
 
-/* Reads some of the points: CS_INVALID where none of them has a key that is varied; CS_NO_MEMORY. */
+/* Reads some of the points. CS_INVALID: none of them has a key that is varied; CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_swept_prepare(cs_swept *swept, cs_error *error);
 
-/* What points failed of: "3 of 8 points failed; the first, ...", which the caller frees; NULL where
- * none did. CS_FAILED with it where all did; CS_NO_MEMORY. */
+/* Describes the failures: "3 of 8 points failed; the first, ..." (the caller frees it); NULL: none
+ * failed. CS_FAILED, with this message, if all failed; CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_swept_failures(const cs_swept *swept, const cs_sweep_results *results,
                                           char **text, cs_error *error);
 
@@ -40,9 +40,7 @@ typedef struct cs_sweep_word {
     const char *option, *value;
 } cs_sweep_word;
 
-/* What was asked for, as a command line for a shell; the caller frees it. NULL when memory runs
- * out.
- */
+/* Returns the command line, for a shell; the caller frees it. NULL if memory runs out. */
 char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n);
 
 #endif

@@ -19,10 +19,10 @@ const cs_field cs_sweep_fields[] = {
      .doc = "keys of the scenario and the values they take, as for --vary",
      .shape = "{\"/json/pointer\": \"2..32\" or [value, ...], ...}"},
     {"zip", CS_FIELD_BOOL, offsetof(sweep_section, zip), .fallback = "false",
-     .doc = "combine the first values of all keys, then the second ones, and so on, instead of "
-            "trying all combinations"},
+     .doc = "vary all keys together (first values, second values, and so on) instead of trying "
+            "all combinations"},
     {"csv", CS_FIELD_TEXT, offsetof(sweep_section, csv), .fallback = "",
-     .doc = "instead of keys: a file with the points, its path relative to the scenario"},
+     .doc = "instead of keys: path of a file with the points, relative to the scenario"},
     {0},
 };
 
@@ -94,18 +94,16 @@ static const cs_field *find_in_section(const char *section, const char *key)
     return field;
 }
 
-/* A key means the same in all schedules and topologies that have it, so the first one decides. */
-static void set_quantity(cs_axis *axis)
-{
-    char section[64];
-    const char *key = strrchr(axis->pointer, '/') + 1;
-    snprintf(section, sizeof(section), "%.*s", (int)(key - axis->pointer), axis->pointer);
-    const cs_field *field = find_in_section(section, key);
-    axis->quantity = field ? cs_field_quantity(field) : CS_QUANTITY_NUMBER;
-}
-
 void cs_sweep_set_quantities(cs_space *space)
 {
-    for (uint32_t a = 0; a < space->n_axes; a++)
-        set_quantity(&space->axes[a]);
+    for (uint32_t a = 0; a < space->n_axes; a++) {
+        /* A key means the same in all schedules and topologies that have it, so the first
+         * decides. */
+        cs_axis *axis = &space->axes[a];
+        char section[64];
+        const char *key = strrchr(axis->pointer, '/') + 1;
+        snprintf(section, sizeof(section), "%.*s", (int)(key - axis->pointer), axis->pointer);
+        const cs_field *field = find_in_section(section, key);
+        axis->quantity = field ? cs_field_quantity(field) : CS_QUANTITY_NUMBER;
+    }
 }

@@ -9,26 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of runs with links, with collectives. */
+/* printed for runs with links; with collectives */
 static const char *const main_texts[] = {"sharing", "algorithms"};
 
 /* ---- which figures ---- */
 
 typedef struct choice {
-    const cs_figure_column **columns; /* as many as the sweep has, and n of them are taken */
+    /* n of them are used; has room for all columns of the sweep */
+    const cs_figure_column **columns;
     uint32_t n;
 } choice;
-
-static cs_status unknown(const cs_figure_table *figures, const char *name, cs_error *error)
-{
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    cs_guess_add(&guess, "main");
-    for (uint32_t c = 0; c < figures->n_columns; c++)
-        cs_guess_add(&guess, figures->columns[c].name);
-    return cs_error_add(error, CS_USAGE, "sweep: --table: no point has the figure %s",
-                        cs_guess_text(&guess));
-}
 
 static bool is_chosen(const choice *chosen, const cs_figure_column *column)
 {
@@ -43,8 +33,18 @@ static cs_status choose_one(const cs_figure_table *figures, const char *name, bo
                             choice *chosen, cs_error *error)
 {
     const cs_figure_column *column = cs_figure_table_find(figures, name);
-    if (!column) /* where all points failed, it is their messages that help */
-        return optional || figures->n_columns == 0 ? CS_OK : unknown(figures, name, error);
+    if (!column) {
+        /* If all points failed, their messages are more helpful. */
+        if (optional || figures->n_columns == 0)
+            return CS_OK;
+        cs_guess guess;
+        cs_guess_init(&guess, name);
+        cs_guess_add(&guess, "main");
+        for (uint32_t c = 0; c < figures->n_columns; c++)
+            cs_guess_add(&guess, figures->columns[c].name);
+        return cs_error_add(error, CS_USAGE, "sweep: --table: no point has the metric %s",
+                            cs_guess_text(&guess));
+    }
     if (!is_chosen(chosen, column))
         chosen->columns[chosen->n++] = column;
     return CS_OK;
@@ -60,9 +60,17 @@ static cs_status choose_main(const cs_figure_table *figures, choice *chosen, cs_
     return CS_OK;
 }
 
-static cs_status choose(const cs_figure_table *figures, const char *names, choice *chosen,
-                        cs_error *error)
+/* `names` NULL: all columns. */
+static cs_status choice_init(choice *chosen, const cs_figure_table *figures, const char *names,
+                             cs_error *error)
 {
+    *chosen = (choice){calloc(figures->n_columns + 1ULL, sizeof(*chosen->columns)), 0};
+    if (!chosen->columns)
+        return cs_error_no_memory(error);
+    for (uint32_t c = 0; !names && c < figures->n_columns; c++)
+        chosen->columns[chosen->n++] = &figures->columns[c];
+    if (!names)
+        return CS_OK;
     while (*names) {
         char name[256];
         const size_t length = strcspn(names, ",");
@@ -76,23 +84,11 @@ static cs_status choose(const cs_figure_table *figures, const char *names, choic
     return CS_OK;
 }
 
-/* All of them where `names` is NULL. */
-static cs_status choice_init(choice *chosen, const cs_figure_table *figures, const char *names,
-                             cs_error *error)
-{
-    *chosen = (choice){calloc(figures->n_columns + 1ULL, sizeof(*chosen->columns)), 0};
-    if (!chosen->columns)
-        return cs_error_no_memory(error);
-    for (uint32_t c = 0; !names && c < figures->n_columns; c++)
-        chosen->columns[chosen->n++] = &figures->columns[c];
-    return names ? choose(figures, names, chosen, error) : CS_OK;
-}
-
-/* ---- for people ---- */
+/* ---- for users ---- */
 
 enum { CELL_BYTES = 64, KEY_WIDTH = 48 };
 
-/* "micro_batches" of "/schedule/micro_batches", if no other key ends so. */
+/* Returns "micro_batches" for "/schedule/micro_batches" if no other key has the same last part. */
 static const char *short_key(const cs_space *space, uint32_t a)
 {
     const char *key = strrchr(space->axes[a].pointer, '/') + 1;
@@ -118,56 +114,6 @@ static uint32_t wider(uint32_t width, const char *text)
     return length > width ? (uint32_t)length : width;
 }
 
-static uint32_t figure_width(const cs_figure_column *column, uint32_t n_points)
-{
-    char text[CELL_BYTES];
-    uint32_t width = wider(0, column->name);
-    for (uint32_t i = 0; i < n_points; i++)
-        width = wider(width, cell_text(column, i, text));
-    return width;
-}
-
-static uint32_t key_width(const cs_sweep_shown *shown, uint32_t a)
-{
-    uint32_t width = wider(0, short_key(shown->space, a));
-    for (uint32_t i = 0; i < shown->axes[a].n; i++)
-        width = wider(width, shown->axes[a].labels[i]);
-    return width < KEY_WIDTH ? width : KEY_WIDTH;
-}
-
-static void print_end(const cs_sweep_shown *shown, uint32_t point, FILE *out)
-{
-    const char *message = shown->results->errors[point];
-    fputs(message ? "  FAILED: " : "", out);
-    if (message)
-        cs_text_print(out, message, strcspn(message, "\n"));
-    else if (cs_sweep_out_of_memory(shown->results, point))
-        fprintf(out, "  OUT OF MEMORY");
-    fputc('\n', out);
-}
-
-static void print_rows(const cs_sweep_shown *shown, const choice *chosen, const uint32_t *widths,
-                       FILE *out)
-{
-    const cs_space *space = shown->space;
-    char text[CELL_BYTES];
-    for (uint32_t a = 0; a < space->n_axes; a++)
-        fprintf(out, "%-*s  ", (int)widths[a], short_key(space, a));
-    for (uint32_t c = 0; c < chosen->n; c++)
-        fprintf(out, "%s%*s", c > 0 ? "  " : "", (int)widths[space->n_axes + c],
-                chosen->columns[c]->name);
-    fputc('\n', out);
-    for (uint32_t i = 0; i < shown->results->n_points; i++) {
-        for (uint32_t a = 0; a < space->n_axes; a++)
-            fprintf(out, "%-*.*s  ", (int)widths[a], (int)widths[a],
-                    shown->axes[a].labels[cs_space_position(space, i, a)]);
-        for (uint32_t c = 0; c < chosen->n; c++)
-            fprintf(out, "%s%*s", c > 0 ? "  " : "", (int)widths[space->n_axes + c],
-                    cell_text(chosen->columns[c], i, text));
-        print_end(shown, i, out);
-    }
-}
-
 cs_status cs_sweep_table_print(const cs_sweep_shown *shown, const char *figures, FILE *out,
                                cs_error *error)
 {
@@ -178,13 +124,45 @@ cs_status cs_sweep_table_print(const cs_sweep_shown *shown, const char *figures,
         widths = calloc(shown->space->n_axes + chosen.n + 1ULL, sizeof(*widths));
         status = widths ? CS_OK : cs_error_no_memory(error);
     }
-    for (uint32_t a = 0; status == CS_OK && a < shown->space->n_axes; a++)
-        widths[a] = key_width(shown, a);
-    for (uint32_t c = 0; status == CS_OK && c < chosen.n; c++)
-        widths[shown->space->n_axes + c] =
-            figure_width(chosen.columns[c], shown->results->n_points);
-    if (status == CS_OK)
-        print_rows(shown, &chosen, widths, out);
+    for (uint32_t a = 0; status == CS_OK && a < shown->space->n_axes; a++) {
+        uint32_t width = wider(0, short_key(shown->space, a));
+        for (uint32_t i = 0; i < shown->axes[a].n; i++)
+            width = wider(width, shown->axes[a].labels[i]);
+        widths[a] = width < KEY_WIDTH ? width : KEY_WIDTH;
+    }
+    for (uint32_t c = 0; status == CS_OK && c < chosen.n; c++) {
+        const cs_figure_column *column = chosen.columns[c];
+        char text[CELL_BYTES];
+        uint32_t width = wider(0, column->name);
+        for (uint32_t i = 0; i < shown->results->n_points; i++)
+            width = wider(width, cell_text(column, i, text));
+        widths[shown->space->n_axes + c] = width;
+    }
+    if (status == CS_OK) {
+        const cs_space *space = shown->space;
+        char text[CELL_BYTES];
+        for (uint32_t a = 0; a < space->n_axes; a++)
+            fprintf(out, "%-*s  ", (int)widths[a], short_key(space, a));
+        for (uint32_t c = 0; c < chosen.n; c++)
+            fprintf(out, "%s%*s", c > 0 ? "  " : "", (int)widths[space->n_axes + c],
+                    chosen.columns[c]->name);
+        fputc('\n', out);
+        for (uint32_t i = 0; i < shown->results->n_points; i++) {
+            for (uint32_t a = 0; a < space->n_axes; a++)
+                fprintf(out, "%-*.*s  ", (int)widths[a], (int)widths[a],
+                        shown->axes[a].labels[cs_space_position(space, i, a)]);
+            for (uint32_t c = 0; c < chosen.n; c++)
+                fprintf(out, "%s%*s", c > 0 ? "  " : "", (int)widths[space->n_axes + c],
+                        cell_text(chosen.columns[c], i, text));
+            const char *message = shown->results->errors[i];
+            fputs(message ? "  FAILED: " : "", out);
+            if (message)
+                cs_text_print(out, message, strcspn(message, "\n"));
+            else if (cs_sweep_out_of_memory(shown->results, i))
+                fprintf(out, "  OUT OF MEMORY");
+            fputc('\n', out);
+        }
+    }
     free(widths);
     free(chosen.columns);
     return status;
@@ -208,30 +186,6 @@ static void write_number(FILE *out, const char *separator, double value)
             isnan(value) ? "" : cs_number_format(value, text, sizeof(text)));
 }
 
-static void write_point(const cs_sweep_shown *shown, const choice *chosen, uint32_t point,
-                        FILE *out)
-{
-    const char *message = shown->results->errors[point];
-    for (uint32_t a = 0; a < shown->space->n_axes; a++) {
-        const cs_axis_values *axis = &shown->axes[a];
-        const uint32_t at = cs_space_position(shown->space, point, a);
-        if (axis->numbers)
-            write_number(out, a > 0 ? "," : "", axis->numbers[at]);
-        else
-            write_field(out, a > 0 ? "," : "", axis->texts[at]);
-    }
-    for (uint32_t c = 0; c < chosen->n; c++) {
-        const char *word = cs_figure_word(chosen->columns[c], point);
-        if (word)
-            write_field(out, ",", word);
-        else
-            write_number(out, ",", chosen->columns[c]->values[point]);
-    }
-    write_number(out, ",", message ? (double)NAN : cs_sweep_out_of_memory(shown->results, point));
-    write_field(out, ",", message ? message : "");
-    fputs("\r\n", out);
-}
-
 static char *csv_text(const cs_sweep_shown *shown, const choice *chosen, size_t *length)
 {
     char *text = NULL;
@@ -243,24 +197,32 @@ static char *csv_text(const cs_sweep_shown *shown, const choice *chosen, size_t 
     for (uint32_t c = 0; c < chosen->n; c++)
         write_field(out, ",", chosen->columns[c]->name);
     fputs(",out_of_memory,error\r\n", out);
-    for (uint32_t i = 0; i < shown->results->n_points; i++)
-        write_point(shown, chosen, i, out);
+    for (uint32_t i = 0; i < shown->results->n_points; i++) {
+        const char *message = shown->results->errors[i];
+        for (uint32_t a = 0; a < shown->space->n_axes; a++) {
+            const cs_axis_values *axis = &shown->axes[a];
+            const uint32_t at = cs_space_position(shown->space, i, a);
+            if (axis->numbers)
+                write_number(out, a > 0 ? "," : "", axis->numbers[at]);
+            else
+                write_field(out, a > 0 ? "," : "", axis->texts[at]);
+        }
+        for (uint32_t c = 0; c < chosen->n; c++) {
+            const char *word = cs_figure_word(chosen->columns[c], i);
+            if (word)
+                write_field(out, ",", word);
+            else
+                write_number(out, ",", chosen->columns[c]->values[i]);
+        }
+        write_number(out, ",", message ? (double)NAN : cs_sweep_out_of_memory(shown->results, i));
+        write_field(out, ",", message ? message : "");
+        fputs("\r\n", out);
+    }
     const bool failed = ferror(out);
     if (fclose(out) == 0 && !failed)
         return text;
     free(text);
     return NULL;
-}
-
-/* It has a column of its own. */
-static void drop_out_of_memory(const cs_figure_table *figures, choice *chosen)
-{
-    const cs_figure_column *column = cs_figure_table_find(figures, "out_of_memory");
-    uint32_t kept = 0;
-    for (uint32_t c = 0; c < chosen->n; c++)
-        if (chosen->columns[c] != column)
-            chosen->columns[kept++] = chosen->columns[c];
-    chosen->n = kept;
 }
 
 cs_status cs_sweep_table_write(const cs_sweep_shown *shown, const char *figures, const char *path,
@@ -270,7 +232,14 @@ cs_status cs_sweep_table_write(const cs_sweep_shown *shown, const char *figures,
     char *text = NULL;
     size_t length = 0;
     cs_status status = choice_init(&chosen, &shown->results->figures, figures, error);
-    drop_out_of_memory(&shown->results->figures, &chosen);
+    /* out_of_memory has its own column */
+    const cs_figure_column *column =
+        cs_figure_table_find(&shown->results->figures, "out_of_memory");
+    uint32_t kept = 0;
+    for (uint32_t c = 0; c < chosen.n; c++)
+        if (chosen.columns[c] != column)
+            chosen.columns[kept++] = chosen.columns[c];
+    chosen.n = kept;
     if (status == CS_OK) {
         text = csv_text(shown, &chosen, &length);
         status = text ? cs_file_write(path, text, length, error) : cs_error_no_memory(error);

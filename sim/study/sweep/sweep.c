@@ -39,9 +39,9 @@ void cs_sweep_results_finish(cs_sweep_results *results)
     *results = (cs_sweep_results){0};
 }
 
-/* Why a point failed; no message: it did not. */
+/* Why a point failed; message NULL: it did not fail. */
 typedef struct failure {
-    const char *message, *unknown_key; /* the latter NULL unless that is why */
+    const char *message, *unknown_key; /* unknown_key: NULL unless that is the reason */
 } failure;
 
 static failure failure_of(const cs_error *error)
@@ -54,7 +54,7 @@ static failure failure_of(const cs_error *error)
     return found;
 }
 
-/* Either figures or a failure. */
+/* Adds a finished point: its metrics or its failure. */
 static cs_status add_point(cs_sweep_results *results, uint32_t point, const cJSON *figures,
                            failure why, cs_journal_place place, cs_error *error)
 {
@@ -107,7 +107,8 @@ typedef struct earlier_points {
     cs_sweep_results *results;
 } earlier_points;
 
-/* A record without a report does not help a sweep that needs it: its point is run again. */
+/* Takes a record of an earlier run. A record without a report is useless if the sweep keeps
+ * reports: its point is run again. */
 static bool take_earlier(void *context, const char *text, cs_journal_place place)
 {
     const earlier_points *e = context;
@@ -149,7 +150,7 @@ cs_status cs_sweep_report(const cs_journal *journal, const cs_sweep_results *res
     const char *report = strstr(record, report_mark);
     if (report) {
         report += strlen(report_mark);
-        size_t length = strlen(report) - 1; /* the record's own brace */
+        size_t length = strlen(report) - 1; /* without the closing brace of the record */
         memmove(record, report, length);
         record[length] = '\0';
     }
@@ -159,7 +160,7 @@ cs_status cs_sweep_report(const cs_journal *journal, const cs_sweep_results *res
 
 /* ---- running ---- */
 
-/* The record of the journal, on one line; NULL when memory runs out. */
+/* Returns the journal's record, on one line; NULL if memory runs out. */
 static char *record_of(const cs_sweep *sweep, uint32_t point, const cJSON *figures,
                        const cJSON *result)
 {
@@ -185,19 +186,7 @@ static char *record_of(const cs_sweep *sweep, uint32_t point, const cJSON *figur
     return NULL;
 }
 
-static char *record_of_failure(uint32_t point, failure why)
-{
-    cJSON *record = cJSON_CreateObject();
-    char *text = NULL;
-    if (cJSON_AddNumberToObject(record, "point", point) &&
-        cJSON_AddStringToObject(record, "error", why.message) &&
-        (!why.unknown_key || cJSON_AddStringToObject(record, "unknown_key", why.unknown_key)))
-        text = cs_json_line(record);
-    cJSON_Delete(record);
-    return text;
-}
-
-/* Simulates a point, in any thread. */
+/* Simulates a point; called by any thread. */
 static cs_status run_point(const cs_sweep *sweep, uint32_t point, const cs_progress *progress,
                            cJSON **result, cs_error *error)
 {
@@ -224,8 +213,17 @@ static void work(const void *context, uint32_t point, const cs_progress *progres
     }
     if (item->status == CS_OK)
         item->record = record_of(sweep, point, item->figures, result);
-    else
-        item->record = record_of_failure(point, failure_of(item->error));
+    else {
+        const failure why = failure_of(item->error);
+        cJSON *record = cJSON_CreateObject();
+        char *text = NULL;
+        if (cJSON_AddNumberToObject(record, "point", point) &&
+            cJSON_AddStringToObject(record, "error", why.message) &&
+            (!why.unknown_key || cJSON_AddStringToObject(record, "unknown_key", why.unknown_key)))
+            text = cs_json_line(record);
+        cJSON_Delete(record);
+        item->record = text;
+    }
     cJSON_Delete(result);
 }
 
@@ -234,20 +232,13 @@ typedef struct sink {
     cs_sweep_results *results;
 } sink;
 
-/* Whether the failure says something about the point, or about the machine right now: then the
- * sweep ends, and a later run goes on. */
-static bool is_lasting(cs_status status)
-{
-    return status != CS_NO_MEMORY && status != CS_IO;
-}
-
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
     const sink *c = context;
     cs_journal_place place = {0};
     if (!item->record || !item->error)
         return cs_error_no_memory(error);
-    if (!is_lasting(item->status)) {
+    if (item->status == CS_NO_MEMORY || item->status == CS_IO) {
         cs_error_add_all(error, item->error);
         return item->status;
     }
@@ -261,8 +252,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     return status;
 }
 
-/* What a number of tasks grows with: of two points that differ in these keys, the larger product
- * takes longer. */
+/* Estimates the cost of a point: the product of the keys that the number of tasks grows with. */
 static double cost_of(const void *context, uint32_t point)
 {
     static const char *const counts[] = {"iterations", "micro_batches", "layers",  "devices",

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The first that is set counts: mpirun within a job of Slurm sets its own. */
+/* The first that is set wins: mpirun inside a Slurm job sets its own variables. */
 static const struct launcher {
     const char *size, *rank, *on_machine;
 } launchers[] = {
@@ -16,12 +16,12 @@ static const struct launcher {
     {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL},
 };
 
-static uint32_t number_of(const char *variable, uint32_t otherwise)
+static uint32_t number_of(const char *variable, uint32_t fallback)
 {
     const char *text = variable ? getenv(variable) : NULL;
     char *end;
     const long value = text ? strtol(text, &end, 10) : -1;
-    return value >= 0 && value < INT32_MAX && end != text ? (uint32_t)value : otherwise;
+    return value >= 0 && value < INT32_MAX && end != text ? (uint32_t)value : fallback;
 }
 
 cs_launch cs_launch_find(void)

@@ -1,4 +1,4 @@
-/* Who started this process: mpirun and its kin tell by variables of the environment. */
+/* How this process was started: mpirun and similar launchers set environment variables. */
 #ifndef CS_TEAM_LAUNCH_H
 #define CS_TEAM_LAUNCH_H
 
@@ -6,15 +6,16 @@
 #include <stdint.h>
 
 typedef struct cs_launch {
-    uint32_t size;        /* processes that were started together; 1: only this one */
-    uint32_t rank;        /* of this one, from 0 */
-    uint32_t on_machine;  /* how many of them are on this machine; 1 where that is not told */
-    const char *variable; /* that told the size; NULL: nothing did */
+    uint32_t size;        /* number of processes started together; 1: only this one */
+    uint32_t rank;        /* rank of this process, from 0 */
+    uint32_t on_machine;  /* number of them on this machine; 1 if unknown */
+    const char *variable; /* variable that states the size; NULL: none */
 } cs_launch;
 
 cs_launch cs_launch_find(void);
 
-/* Threads for this process, so that those of all processes on a machine have a processor each. */
+/* Number of threads for this process, so that each thread of all processes on the machine has a
+ * processor. */
 uint32_t cs_launch_processors(void);
 
 #endif

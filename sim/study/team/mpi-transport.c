@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message under way. */
+/* A message in flight. */
 typedef struct posted {
     struct posted *next;
     MPI_Request request;
     char data[];
 } posted;
 
-/* Of the process: MPI is so too. */
+/* global, like MPI itself */
 static posted *first_posted;
 
 static bool fail(const char *text, char *why)
@@ -67,7 +67,7 @@ static bool post(uint32_t to, const void *data, size_t bytes, char *why)
     return true;
 }
 
-static bool under_way(uint32_t *n, char *why)
+static bool in_flight(uint32_t *n, char *why)
 {
     *n = 0;
     for (posted **at = &first_posted; *at;) {
@@ -118,4 +118,4 @@ static void close_all(void)
 
 extern const cs_transport cs_transport_of_mpi;
 __attribute__((visibility("default")))
-const cs_transport cs_transport_of_mpi = {open_all, post, receive, under_way, close_all};
+const cs_transport cs_transport_of_mpi = {open_all, post, receive, in_flight, close_all};

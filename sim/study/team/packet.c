@@ -13,7 +13,7 @@ void *cs_packet_pack(const cs_packet *packet, size_t *bytes)
     char *data = malloc(*bytes), *at = data;
     if (!data)
         return NULL;
-    memcpy(at, packet, sizeof(*packet)); /* pointers in it mean nothing to the receiver */
+    memcpy(at, packet, sizeof(*packet)); /* the receiver ignores the pointers in it */
     at += sizeof(*packet);
     for (int i = 0; i < CS_N_PACKET_PARTS; i++) {
         if (packet->parts[i].bytes > 0)
@@ -63,7 +63,8 @@ void *cs_packet_of_item(const cs_pool_item *item, uint32_t round, size_t *bytes)
     return data;
 }
 
-/* A copy with a NUL behind it; NULL of nothing, and, which `whole` tells, when memory runs out. */
+/* Copies a part and appends a NUL. Returns NULL for an empty part, or if memory runs out, which
+ * clears *whole. */
 static void *copy_of(const cs_packet *packet, int part, bool *whole)
 {
     const size_t bytes = packet->parts[part].bytes;

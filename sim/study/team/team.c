@@ -16,17 +16,17 @@
 #include <time.h>
 #include <unistd.h>
 
-static const long look_every = 1000000; /* ns between looks at messages */
-static const double look_ahead = 0.01;  /* s of work that a process has at hand besides */
+static const long look_every = 1000000; /* ns between checks for messages */
+static const double look_ahead = 0.01;  /* s of work that a process has queued in addition */
 static const double last_words = 0.25;  /* s that an interrupted process waits for the leader */
 
-/* What the leader knows of a process; the first is itself. */
+/* The leader's view of a process; the first is the leader itself. */
 typedef struct member {
     bool ready;
     uint32_t jobs;
-    uint32_t in_hand; /* points */
+    uint32_t queued; /* points handed out and not finished */
     uint32_t n_done;
-    double since; /* s of the clock: when it got the first points of this round */
+    double since; /* cs_clock_seconds() when it got the first points of this round */
 } member;
 
 struct cs_team {
@@ -34,12 +34,12 @@ struct cs_team {
     uint32_t rank, size;
     uint64_t identity;
     uint32_t round;
-    member *members;   /* of the leader */
-    bool greeted;      /* of a helper: the leader knows it */
-    bool waits, ended; /* of a helper: what the leader has said */
-    bool orphan;       /* it has not, but should have */
-    cs_packet packet;  /* of a helper: work of a stage that it is not at yet */
-    void *data;        /* that the packet lies in; NULL: there is none */
+    member *members;   /* leader only */
+    bool greeted;      /* helper: the leader knows this process */
+    bool waits, ended; /* helper: the leader sent WAIT, END */
+    bool orphan;       /* helper: interrupted, and the leader sent neither */
+    cs_packet packet;  /* helper: work of a later stage */
+    void *data;        /* data of the packet; NULL: none */
     char why[CS_TRANSPORT_WHY_BYTES];
 };
 
@@ -50,7 +50,7 @@ static cs_status fail(const cs_team *team, cs_error *error)
     return cs_error_add(error, CS_FAILED, "process %u: %s", team->rank, team->why);
 }
 
-/* Takes `data`, which may be NULL for lack of memory. */
+/* Posts `data` and frees it. NULL means that memory ran out. */
 static cs_status post(cs_team *team, uint32_t to, void *data, size_t bytes, cs_error *error)
 {
     const bool posted = data && team->transport->post(to, data, bytes, team->why);
@@ -66,13 +66,13 @@ static cs_status post_packet(cs_team *team, uint32_t to, const cs_packet *packet
     return post(team, to, data, bytes, error);
 }
 
-/* The next message; *data is NULL when there is none. */
+/* Receives the next message; *data is NULL if there is none. */
 static cs_status receive(cs_team *team, uint32_t *from, cs_packet *packet, void **data,
                          cs_error *error)
 {
     size_t bytes;
     uint32_t n;
-    if (!team->transport->under_way(&n, team->why) ||
+    if (!team->transport->in_flight(&n, team->why) ||
         !team->transport->receive(from, data, &bytes, team->why))
         return fail(team, error);
     if (!*data || cs_packet_unpack(*data, bytes, packet))
@@ -89,14 +89,14 @@ static void rest(void)
 
 /* ---- joining and leaving ---- */
 
-/* Where libsim-mpi.so is built and installed, from the folder of `sim`. */
+/* Folders of libsim-mpi.so when built and when installed, relative to the folder of `sim`. */
 static const char *const places[] = {"../team", "../libexec/sim", ".", NULL};
 
 static cs_status load_module(const cs_launch *launch, const cs_transport **transport,
                              cs_error *error)
 {
     char path[PATH_MAX];
-    /* global: what Open MPI loads by itself later looks for its symbols */
+    /* RTLD_GLOBAL: libraries that Open MPI loads later look up symbols in it */
     const bool found = cs_beside_find("libsim-mpi.so", places, R_OK, path, sizeof(path));
     void *module = found ? dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) : NULL;
     *transport = module ? dlsym(module, CS_TRANSPORT_SYMBOL) : NULL;
@@ -135,7 +135,7 @@ cs_status cs_team_open(cs_team **opened, cs_error *error)
         return CS_OK;
     if (launch.rank > 0) {
         cs_interrupt_silence();
-        (void)cs_interrupt_asked(); /* from now on a signal leaves it a moment: wait_for_end */
+        (void)cs_interrupt_asked(); /* from now on a signal gives it a grace period: wait_for_end */
     }
     cs_team *team = calloc(1, sizeof(*team));
     if (!team)
@@ -164,15 +164,6 @@ void cs_team_identify(cs_team *team, uint64_t identity)
         team->identity = cs_hash_bytes(SIM_VERSION, sizeof(SIM_VERSION), identity);
 }
 
-/* What is said last is worth a moment. */
-static void settle(cs_team *team)
-{
-    const double until = cs_clock_seconds() + last_words;
-    uint32_t n;
-    while (team->transport->under_way(&n, team->why) && n > 0 && cs_clock_seconds() < until)
-        rest();
-}
-
 static void tell_helpers(cs_team *team, cs_packet_kind kind)
 {
     const cs_packet packet = {.kind = kind};
@@ -180,7 +171,7 @@ static void tell_helpers(cs_team *team, cs_packet_kind kind)
         (void)post_packet(team, to, &packet, NULL);
 }
 
-/* Keeps the next work at hand, until somebody takes it. */
+/* Receives messages until one has work, and keeps that until it is taken. */
 static cs_status look(cs_team *team, cs_error *error)
 {
     uint32_t from;
@@ -196,8 +187,9 @@ static cs_status look(cs_team *team, cs_error *error)
     return CS_OK;
 }
 
-/* mpirun kills all processes as soon as one of those that it interrupted has ended: so none ends
- * before the leader, which has things to say; and if there is none, before the one that says so. */
+/* Waits until the leader has ended. mpirun kills all processes as soon as one that it interrupted
+ * has ended, so no helper ends before the leader, which has results to report; and if the leader is
+ * gone, none ends before rank 1, which reports that. */
 static void wait_for_end(cs_team *team)
 {
     const double patience = team->rank == 1 ? last_words : 2 * last_words;
@@ -219,7 +211,8 @@ void cs_team_close(cs_team *team, cs_status status, const cs_error *why)
 {
     if (!team)
         return;
-    cs_interrupt_silence(); /* all is said; a process that died can make leaving last */
+    /* everything has been reported; if a process died, leaving can take long */
+    cs_interrupt_silence();
     if (team->rank == 0)
         tell_helpers(team, CS_PACKET_END);
     if (team->rank > 0 && !team->ended && status != CS_OK && status != CS_INTERRUPTED) {
@@ -230,7 +223,11 @@ void cs_team_close(cs_team *team, cs_status status, const cs_error *why)
     }
     if (team->rank > 0 && !team->orphan)
         wait_for_end(team);
-    settle(team);
+    /* Give the last messages a moment to be sent. */
+    const double until = cs_clock_seconds() + last_words;
+    uint32_t n;
+    while (team->transport->in_flight(&n, team->why) && n > 0 && cs_clock_seconds() < until)
+        rest();
     if (!cs_interrupt_asked())
         team->transport->close();
     free(team->data);
@@ -268,7 +265,7 @@ static cs_status send_items(cs_team *team, cs_pool_item *items, cs_error *error)
     return status;
 }
 
-/* Work of another round makes that of the one before void. */
+/* Takes work. Work of a new round cancels the previous round. */
 static cs_status take_work(cs_team *team, const cs_pool *pool, cs_crew **crew, cs_error *error)
 {
     const uint32_t *points = team->packet.parts[CS_PACKET_VALUE].data;
@@ -322,12 +319,12 @@ typedef struct leading {
     const cs_pool *pool;
     uint32_t stage;
     cs_crew *crew;
-    uint32_t *points, next; /* those from `next` on are to be handed out */
+    uint32_t *points, next; /* points[next ...] are still to be handed out */
     cs_pool_gauge done;
 } leading;
 
-/* How many points a process may have in hand: more than it has threads only while each process
- * would get as many again. */
+/* Most points that a process may have queued: more than its threads only while each process would
+ * get as many again. */
 static uint32_t most_in_hand(const leading *l, const member *of)
 {
     const double took = cs_clock_seconds() - of->since;
@@ -348,28 +345,10 @@ static cs_status give(leading *l, uint32_t to, uint32_t n, cs_error *error)
                    : post_packet(l->team, to, &packet, error);
 }
 
-/* Tops up each process. The leader comes last: what it has at hand waits for no message. */
-static cs_status hand_out(leading *l, cs_error *error)
-{
-    cs_team *team = l->team;
-    for (uint32_t k = 0; k < team->size; k++) {
-        const uint32_t to = (k + 1) % team->size;
-        member *m = &team->members[to];
-        const uint32_t most = m->ready ? most_in_hand(l, m) : 0;
-        uint32_t n = 0;
-        for (; m->in_hand < most && l->next < l->pool->n_points; n++, m->in_hand++, l->next++)
-            ;
-        if (m->since == 0 && n > 0)
-            m->since = cs_clock_seconds();
-        CS_TRY(give(l, to, n, error));
-    }
-    return CS_OK;
-}
-
 static cs_status take_item(leading *l, uint32_t from, const cs_pool_item *item, cs_error *error)
 {
     CS_TRY(l->pool->collect(l->pool->collect_context, item, error));
-    l->team->members[from].in_hand--;
+    l->team->members[from].queued--;
     l->team->members[from].n_done++;
     cs_pool_gauge_add(&l->done, item->point);
     return CS_OK;
@@ -389,40 +368,33 @@ static cs_status take_own(leading *l, cs_error *error)
     return status;
 }
 
-static cs_status admit(leading *l, uint32_t from, const cs_packet *packet, cs_error *error)
-{
-    cs_hello hello;
-    if (packet->parts[CS_PACKET_VALUE].bytes != sizeof(hello))
-        return cs_error_add(error, CS_FAILED, "process %u is of another version of sim", from);
-    memcpy(&hello, packet->parts[CS_PACKET_VALUE].data, sizeof(hello));
-    if (hello.identity != l->team->identity)
-        return cs_error_add(error, CS_FAILED,
-                            "process %u, on %.63s, does not work on the same: its scenario, a file "
-                            "that this names, or its version of sim is another one",
-                            from, hello.host);
-    l->team->members[from].ready = true;
-    l->team->members[from].jobs = hello.jobs;
-    return CS_OK;
-}
-
-static cs_status report_failure(uint32_t from, const cs_packet *packet, cs_error *error)
-{
-    cs_error why;
-    if (packet->parts[CS_PACKET_ERROR].bytes != sizeof(why))
-        return cs_error_add(error, CS_FAILED, "process %u failed", from);
-    memcpy(&why, packet->parts[CS_PACKET_ERROR].data, sizeof(why));
-    return cs_error_add(error, (cs_status)packet->status, "process %u: %.*s", from,
-                        (int)strcspn(why.text, "\n"), why.text);
-}
-
 static cs_status take_packet(leading *l, uint32_t from, const cs_packet *packet, cs_error *error)
 {
-    if (packet->kind == CS_PACKET_HELLO)
-        return admit(l, from, packet, error);
-    if (packet->kind == CS_PACKET_FAILED)
-        return report_failure(from, packet, error);
+    if (packet->kind == CS_PACKET_HELLO) {
+        cs_hello hello;
+        if (packet->parts[CS_PACKET_VALUE].bytes != sizeof(hello))
+            return cs_error_add(error, CS_FAILED, "process %u is of another version of sim", from);
+        memcpy(&hello, packet->parts[CS_PACKET_VALUE].data, sizeof(hello));
+        if (hello.identity != l->team->identity)
+            return cs_error_add(
+                error, CS_FAILED,
+                "process %u, on %.63s, works on something else: its scenario, a file "
+                "that the scenario names, or its version of sim differs",
+                from, hello.host);
+        l->team->members[from].ready = true;
+        l->team->members[from].jobs = hello.jobs;
+        return CS_OK;
+    }
+    if (packet->kind == CS_PACKET_FAILED) {
+        cs_error why;
+        if (packet->parts[CS_PACKET_ERROR].bytes != sizeof(why))
+            return cs_error_add(error, CS_FAILED, "process %u failed", from);
+        memcpy(&why, packet->parts[CS_PACKET_ERROR].data, sizeof(why));
+        return cs_error_add(error, (cs_status)packet->status, "process %u: %.*s", from,
+                            (int)strcspn(why.text, "\n"), why.text);
+    }
     if (packet->kind != CS_PACKET_ITEM || packet->round != l->team->round)
-        return CS_OK; /* of a round that was cut short */
+        return CS_OK; /* from a round that was cancelled */
     cs_pool_item *item = cs_packet_item(packet);
     if (!item)
         return cs_error_no_memory(error);
@@ -454,7 +426,20 @@ static cs_status lead(leading *l, const cs_progress *progress, cs_error *error)
     CS_TRY(cs_pool_order(pool, &l->points, error));
     cs_pool_gauge_init(&l->done, pool);
     while (l->done.n < pool->n_points) {
-        CS_TRY(hand_out(l, error));
+        /* Top up each process. The leader comes last, because its queue waits for no message. */
+        cs_team *team = l->team;
+        for (uint32_t k = 0; k < team->size; k++) {
+            const uint32_t to = (k + 1) % team->size;
+            member *m = &team->members[to];
+            const uint32_t most = m->ready ? most_in_hand(l, m) : 0;
+            uint32_t n = 0;
+            for (; m->queued < most && l->next < l->pool->n_points; n++, m->queued++, l->next++)
+                ;
+            if (m->since == 0 && n > 0)
+                m->since = cs_clock_seconds();
+            CS_TRY(give(l, to, n, error));
+        }
+
         CS_TRY(take_own(l, error));
         CS_TRY(take_packets(l, error));
         const bool wanted = cs_pool_gauge_step(&l->done, progress);
@@ -467,14 +452,6 @@ static cs_status lead(leading *l, const cs_progress *progress, cs_error *error)
     return CS_OK;
 }
 
-static void begin_round(cs_team *team, const cs_pool *pool)
-{
-    team->round++;
-    team->members[0] = (member){.ready = true, .jobs = pool->jobs};
-    for (uint32_t i = 1; i < team->size; i++)
-        team->members[i] = (member){team->members[i].ready, team->members[i].jobs, 0, 0, 0};
-}
-
 cs_status cs_team_run(cs_team *team, uint32_t stage, const cs_pool *pool,
                       const cs_progress *progress, cs_error *error)
 {
@@ -483,7 +460,10 @@ cs_status cs_team_run(cs_team *team, uint32_t stage, const cs_pool *pool,
         return cs_pool_run(pool, progress, error);
     if (team->rank > 0)
         return help(team, stage, pool, progress, error);
-    begin_round(team, pool);
+    team->round++;
+    team->members[0] = (member){.ready = true, .jobs = pool->jobs};
+    for (uint32_t i = 1; i < team->size; i++)
+        team->members[i] = (member){team->members[i].ready, team->members[i].jobs, 0, 0, 0};
     const cs_status status = lead(&l, progress, error);
     cs_crew_destroy(l.crew);
     free(l.points);
