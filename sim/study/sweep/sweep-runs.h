@@ -19,8 +19,8 @@ typedef struct cs_swept {
     const char *path; /* path of the scenario */
     cJSON *base;      /* the document; cs_swept_prepare removes its "sweep" */
     cs_sweep sweep;
-    char *name, *resolved;        /* errors of the base, or of a point if the base alone is incomplete */
-    cs_error warnings;            /* warnings about a point */
+    char *name, *resolved; /* errors of the base, or of a point if the base alone is incomplete */
+    cs_error warnings;     /* warnings about a point */
     cs_kept_platforms *platforms; /* shared by points */
 } cs_swept;
 
