@@ -1,4 +1,5 @@
-/* The mesh of the section "parallel": sizes that it leaves open, and where its places are. */
+/* The mesh of the section "parallel": infers sizes that are left open, and places ranks on
+ * devices. */
 #include "sim/base/text.h"
 #include "sim/scenario/build.h"
 #include "sim/workload/layout.h"
@@ -33,8 +34,8 @@ static mesh_sizes given_sizes(const cs_parallel_section *section)
                         {layers, space, section->context, section->pipeline, section->data}};
 }
 
-/* Of the sizes that are known but for one of them; N_SIZES: of all. Beyond all numbers of devices
- * it is not exact. */
+/* Multiplies all known sizes except one (N_SIZES: except none). Stops being exact beyond
+ * MOST_DEVICES. */
 static uint64_t product(const mesh_sizes *of, uint32_t but)
 {
     uint64_t n = 1;
@@ -56,7 +57,8 @@ static const char *product_text(const mesh_sizes *of, uint32_t but, char text[PR
     return end > 0 ? text : "one device";
 }
 
-/* What would make a product divide the devices: one of its sizes, or another number of devices. */
+/* Reports a product that does not divide the devices. Proposes other sizes, or other numbers of
+ * devices. */
 static cs_status refuse_product(const cs_sections *sections, const mesh_sizes *of, uint32_t devices,
                                 cs_error *error)
 {
@@ -78,7 +80,7 @@ static cs_status refuse_product(const cs_sections *sections, const mesh_sizes *o
     return CS_INVALID;
 }
 
-/* A product of all sizes that is not the number of devices. */
+/* Reports sizes whose product is not the number of devices. */
 static cs_status refuse_data(const cs_sections *sections, const mesh_sizes *of, uint32_t devices,
                              cs_error *error)
 {
@@ -100,7 +102,7 @@ static cs_status refuse_data(const cs_sections *sections, const mesh_sizes *of, 
     return CS_INVALID;
 }
 
-/* Pipeline ranks that the schedule asks for; 0: any number. */
+/* Sets the number of pipeline ranks if the schedule requires one. */
 static cs_status ask_schedule(const cs_sections *sections, uint32_t n_layers, mesh_sizes *sizes,
                               cs_error *error)
 {
@@ -118,7 +120,7 @@ static cs_status ask_schedule(const cs_sections *sections, uint32_t n_layers, me
     return CS_OK;
 }
 
-/* Where the platform has a number of devices. */
+/* Infers open sizes from the number of devices. */
 static cs_status divide_devices(const cs_sections *sections, uint32_t devices, mesh_sizes *sizes,
                                 cs_error *error)
 {
@@ -137,7 +139,7 @@ static cs_status divide_devices(const cs_sections *sections, uint32_t devices, m
     return CS_OK;
 }
 
-/* Where it has none. */
+/* Infers open sizes if the number of devices is open, too. */
 static cs_status count_devices(const cs_sections *sections, uint32_t n_layers, mesh_sizes *sizes,
                                cs_error *error)
 {
@@ -168,7 +170,7 @@ static cs_status settle_sizes(const cs_sections *sections, uint32_t devices, uin
     return devices > 0 ? divide_devices(sections, devices, sizes, error) : CS_OK;
 }
 
-/* ---- experts and shards, which divide what is there ---- */
+/* ---- experts and shards, which are spread over the other axes ---- */
 
 static cs_status check_divisor(const cs_json_place *parallel, const char *key, const char *what,
                                uint64_t n, uint32_t of, cs_error *error)
@@ -215,7 +217,8 @@ static cs_status settle_experts(const cs_parallel_section *section, const cs_loa
                          grid->expert, places / grid->expert_tensor, error);
 }
 
-/* Shards of experts lie among the same devices as those of dense weights, where both divide. */
+/* Settles the number of shards. Shards of experts lie on the same devices as shards of dense
+ * weights, if sizes permit. */
 static cs_status settle_shards(const cs_parallel_section *section, const cs_json_place *parallel,
                                cs_grid *grid, cs_error *error)
 {
@@ -236,7 +239,7 @@ static cs_status settle_shards(const cs_parallel_section *section, const cs_json
 
 /* ---- order ---- */
 
-/* The axes that are listed, and then the others. */
+/* Takes the listed axes, followed by the others. */
 static cs_status settle_order(const cs_parallel_section *section, const cs_json_place *parallel,
                               cs_parallel *made, cs_error *error)
 {
@@ -260,7 +263,7 @@ static cs_status settle_order(const cs_parallel_section *section, const cs_json_
     return CS_OK;
 }
 
-/* Each device once. */
+/* Checks that "ranks" lists each device once. */
 static cs_status check_ranks(const cs_list *ranks, uint32_t n, const cs_json_place *parallel,
                              cs_arena *arena, cs_error *error)
 {
@@ -302,7 +305,7 @@ static cs_status number_places(const cs_sections *sections, const cs_json_place 
 
 /* ---- all of it ---- */
 
-/* The optimizer updates copies of weights, in twice their size. */
+/* Whether the optimizer updates copies of the weights in a type of twice their size. */
 static bool has_copies(const cs_sections *sections)
 {
     const cs_precision precision = (cs_precision)sections->model.workload.precision;
@@ -371,8 +374,8 @@ static cs_status refuse_schedule(const cs_sections *sections, const cs_json_plac
     return CS_INVALID;
 }
 
-/* Where mini-batches overlap, a backward needs the version of the weights that its forward had, and
- * shards are of the newest one only. */
+/* If mini-batches overlap, a backward needs the weight version of its forward, but shards hold only
+ * the newest. */
 static cs_status check_zero(const cs_sections *sections, const cs_json_place *parallel,
                             cs_error *error)
 {
@@ -394,7 +397,7 @@ static cs_status check_zero(const cs_sections *sections, const cs_json_place *pa
     return CS_INVALID;
 }
 
-/* Matrices of Muon are updated whole, where all of their gradients are. */
+/* Muon updates whole matrices, on a device that holds all of their gradients. */
 static cs_status check_matrices(const cs_sections *sections, const cs_json_place *parallel,
                                 cs_error *error)
 {
@@ -422,7 +425,8 @@ static uint32_t known_layers(const cs_sections *sections, const cs_loaded *loade
     return sections->model.uniform ? sections->model.uniform->layers : loaded->model.n_layers;
 }
 
-/* Of operators, or of layers that were divided before. */
+/* Copies of key/value heads: from the network's operators, or as noted in a model that was split
+ * before. */
 static uint32_t copies_of(const cs_loaded *loaded, const cs_split *split)
 {
     const cs_grid *over = loaded->model.divided_over;

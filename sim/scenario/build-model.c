@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMED = 3 }; /* missing times in an error message */
+enum { NAMED = 3 }; /* missing times that an error message names */
 
-/* ---- the costs that are given ---- */
+/* ---- given costs ---- */
 
 /* "a.json, b.json", for people. */
 static const char *name_files(const cs_costs_section *given, cs_arena *arena)
@@ -33,7 +33,7 @@ static bool have(const char *list, const char *device)
     return false;
 }
 
-/* Adds the device of a source to the list of different ones. */
+/* Adds the device of a source to the list, unless it is there. */
 static void name_device(const cs_costs *costs, uint32_t source, char *list, size_t size,
                         uint32_t *n)
 {
@@ -71,14 +71,14 @@ cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *cos
     return n > 1 ? warn(use, text, arena, error) : CS_OK;
 }
 
-/* ---- taking of them ---- */
+/* ---- use of costs ---- */
 
-/* Costs that a workload is priced by, and what it took of them. */
+/* Costs by which a workload is priced, and their use so far. */
 typedef struct pricing {
     const cs_costs *costs;
     cs_arena *arena;
     cs_costs_use *use;
-    cs_status status; /* of the counting */
+    cs_status status; /* CS_NO_MEMORY if counting failed */
 } pricing;
 
 static cs_status note_missing(pricing *p, const char *key, cs_pass pass)
@@ -120,13 +120,13 @@ static int64_t find_workspace(void *context, const char *key)
     return entry ? entry->workspace_bytes : -1;
 }
 
-/* Of the first entry: what all of one device have. */
+/* Returns the device of the first entry; all entries of one device agree. */
 static const char *device_of(const cs_costs *costs)
 {
     return costs->n_compute > 0 ? costs->sources[costs->compute[0].source].device : "";
 }
 
-/* What `p` finds; it must live as long. */
+/* Returns the lookup of costs in `p`, which must outlive it. */
 static cs_measured measured_by(pricing *p)
 {
     return (cs_measured){.seconds = find_seconds,
@@ -136,7 +136,7 @@ static cs_measured measured_by(pricing *p)
                          .device = device_of(p->costs)};
 }
 
-/* Micro-batches add their gradients to sums, unless each is reduced at once. */
+/* Whether micro-batches add their gradients to sums before the reduction. */
 static bool shares_sums(const cs_sections *sections)
 {
     const cs_schedule_section *schedule = &sections->schedule;
@@ -145,7 +145,7 @@ static bool shares_sums(const cs_sections *sections)
            (zero < 2 || sections->parallel.accumulate);
 }
 
-/* The model's workload on one device, at the times that are measured, which must live as long. */
+/* Returns the model's workload on one device, priced by `measured`, which must outlive it. */
 static cs_workload priced_workload(const cs_sections *sections, const cs_costs *costs,
                                    const cs_measured *measured, const cs_parallel *parallel)
 {
@@ -156,7 +156,7 @@ static cs_workload priced_workload(const cs_sections *sections, const cs_costs *
     return workload;
 }
 
-/* Letters and digits, small. */
+/* Keeps letters and digits, in lower case. */
 static void simplify(const char *from, size_t length, char *to, size_t size)
 {
     size_t end = 0;
@@ -166,8 +166,8 @@ static void simplify(const char *from, size_t length, char *to, size_t size)
     to[end] = '\0';
 }
 
-/* Whether hardware names itself as a description does: by its name, or a word of its title with
- * letters and digits, like H100. */
+/* Whether a hardware name matches a device: it contains the device's name, or a word of its title
+ * with letters and digits, such as H100. */
 static bool is_called(const char *hardware, const cs_accelerator *device)
 {
     char whole[256], part[64];
@@ -184,7 +184,7 @@ static bool is_called(const char *hardware, const cs_accelerator *device)
     return called;
 }
 
-/* Measured times beside a roofline, or under the name, of something else. */
+/* Warns if operators were measured on another device than the scenario's. */
 static cs_status check_hardware(const pricing *p, const cs_workload *workload, cs_error *error)
 {
     cs_accelerator device = {0};
@@ -194,7 +194,7 @@ static cs_status check_hardware(const pricing *p, const cs_workload *workload, c
     cs_error_init(&why);
     if (!workload->device || p->use->n_measured == 0 ||
         cs_accelerator_load(workload->device, workload->from, &device, &why) != CS_OK)
-        return CS_OK; /* of a device that is wrong, others tell */
+        return CS_OK; /* other checks report an invalid device */
     cs_text_format(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
                    measured, device.title);
     const bool same = is_called(measured, &device);
@@ -230,8 +230,8 @@ static cs_status check_missing(const pricing *p, const cs_workload *workload,
 
 /* ---- models ---- */
 
-/* The samples that a device computes at once, which the times are estimated for: batch.c checks
- * that the division leaves no rest. */
+/* Returns the samples that a device computes at once. batch.c checks that the division has no
+ * remainder. */
 static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
 {
     const cs_schedule_section *schedule = &sections->schedule;
@@ -242,7 +242,7 @@ static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
     return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
 }
 
-/* Names that mean no operator are reported with their places in the scenario. */
+/* Reports names that match no operator, with their places in the scenario. */
 static cs_status check_operators(const cs_net *net, const char *const *names, uint32_t n,
                                  const cs_json_place *list, cs_error *error)
 {
@@ -318,7 +318,7 @@ static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded
     return check_missing(&p, &workload, &sections->root, error);
 }
 
-/* As many as there are stages. */
+/* Returns one layer per stage. */
 static cs_status count_layers(const cs_sections *sections, const cs_mesh *mesh, uint32_t *n,
                               cs_error *error)
 {
@@ -351,10 +351,10 @@ static cs_status make_uniform(const cs_sections *sections, const cs_mesh *mesh, 
     return cs_model_uniform(n_layers, &layer, model, error);
 }
 
-/* Sizes that divide layers, as keys of the section. */
+/* An axis of the mesh that splits layers, by its key in the section. */
 typedef struct layer_axis {
     const char *key;
-    uint32_t size, had; /* that is asked for, and of what the model is a part */
+    uint32_t size, had; /* size in the scenario; size over which the model's layers were split */
 } layer_axis;
 enum { N_LAYER_AXES = 5 };
 
@@ -375,7 +375,8 @@ static void list_axes(const cs_parallel *parallel, const cs_model *model,
                            had->expert > 1 ? had->expert_tensor : 1};
 }
 
-/* What only operators can tell how to divide; and parts of a model that was divided otherwise. */
+/* Refuses axes that need operators to split layers, and models whose layers are parts of a
+ * different split. */
 static cs_status check_division(const cs_sections *sections, const cs_parallel *parallel,
                                 const cs_model *model, cs_error *error)
 {
@@ -403,7 +404,7 @@ static cs_status check_division(const cs_sections *sections, const cs_parallel *
     return CS_OK;
 }
 
-/* Notes what a named model was divided over. */
+/* Notes the grid over which a named model was split. */
 static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_error *error)
 {
     layer_axis axes[N_LAYER_AXES];
@@ -422,7 +423,7 @@ static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_
     return CS_OK;
 }
 
-/* Without an optimizer nothing is updated, whatever an update of the layers would take. */
+/* Without an optimizer nothing is updated, whatever the layers' update times. */
 static void leave_out_updates(const cs_sections *sections, cs_model *model)
 {
     if (!cs_optimizers[sections->model.optimizer].is_none)

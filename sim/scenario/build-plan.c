@@ -14,7 +14,7 @@ void cs_scenario_planned_finish(cs_scenario_planned *planned)
 
 /* ---- balanced ---- */
 
-/* The only plan for as many stages as layers, which needs no search. */
+/* Makes the only plan with as many stages as layers, without a search. */
 static cs_status one_layer_each(uint32_t n_stages, cs_plan *plan, cs_error *error)
 {
     uint32_t *cuts = malloc(((size_t)n_stages + 1) * sizeof(*cuts));
@@ -27,7 +27,7 @@ static cs_status one_layer_each(uint32_t n_stages, cs_plan *plan, cs_error *erro
     return status;
 }
 
-/* The search keeps a double for each stage and each layer that it may end with: 2 GiB at most. */
+/* The search stores a double per stage and possible last layer: 2 GiB at most. */
 static const double most_entries = 1 << 28;
 
 static cs_status check_effort(uint32_t n_layers, uint32_t n_stages, const cs_json_place *root,
@@ -44,7 +44,7 @@ static cs_status check_effort(uint32_t n_layers, uint32_t n_stages, const cs_jso
                            n_layers, n_stages);
 }
 
-/* The model for a mini-batch whose forward comes in micro-batches, and whose backward is one. */
+/* Makes a model of mini-batches whose forward runs per micro-batch and whose backward runs once. */
 static cs_status weigh_mini_batch(const cs_model *model, const cs_batch *batch, cs_arena *arena,
                                   cs_model *weighed, cs_error *error)
 {
@@ -106,7 +106,7 @@ static cs_status balance(const cs_sections *sections, const cs_job *job, const c
 
 /* ---- from a document ---- */
 
-/* The plan of a document, with its pattern if there is one. */
+/* Reads a plan, and its pattern if present. */
 static cs_status read_planned(const cJSON *root, const cs_json_place *place, const cs_model *model,
                               cs_scenario_planned *planned, cs_error *error)
 {
@@ -136,7 +136,7 @@ static cs_status load_plan(const char *from, const char *file, const cs_json_pla
 
 /* ---- checks ---- */
 
-/* Puts a stage on devices of the platform that have none yet. */
+/* Marks the devices of a stage, which must be on the platform and unused so far. */
 static cs_status take_devices(const cs_schedule *kind, const cs_plan *plan, uint32_t s,
                               uint32_t n_devices, bool *taken, const cs_json_place *place,
                               cs_error *error)
@@ -168,7 +168,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Says how many stages there are, and on how many devices. */
+/* Reports the number of stages and of devices. */
 static cs_status refuse_count(const cs_schedule *kind, const cs_plan *plan, uint32_t n_devices,
                               const cs_json_place *place, cs_arena *arena, cs_error *error)
 {
@@ -188,7 +188,7 @@ static cs_status refuse_count(const cs_schedule *kind, const cs_plan *plan, uint
         distinct < n ? "; with several on a device, only \"periodic\" runs them" : "");
 }
 
-/* Every stage has devices of its own, all of them on the platform, and every device has a stage. */
+/* Checks that every device has exactly one stage, and that stages have devices of their own. */
 static cs_status check_plan(const cs_schedule *kind, const cs_plan *plan, uint32_t n_devices,
                             const cs_json_place *place, cs_arena *arena, cs_error *error)
 {
@@ -203,7 +203,7 @@ static cs_status check_plan(const cs_schedule *kind, const cs_plan *plan, uint32
     return status;
 }
 
-/* Every stage has one device of the platform; which, is free. */
+/* Checks that every stage is on one device of the platform. */
 static cs_status check_planned(const cs_plan *plan, uint32_t n_devices, const cs_json_place *place,
                                cs_error *error)
 {
@@ -215,7 +215,7 @@ static cs_status check_planned(const cs_plan *plan, uint32_t n_devices, const cs
     return CS_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- putting it together ---- */
 
 static cs_status make_partitioned(const cs_sections *sections, const cs_job *job,
                                   const cs_mesh *mesh, const cs_batch *batch,
@@ -242,7 +242,7 @@ static cs_status make_partitioned(const cs_sections *sections, const cs_job *job
     return balance(sections, job, mesh, batch, arena, &planned->plan, error);
 }
 
-/* Which devices have the stages, and whether the schedule can run them. */
+/* Places the stages, and checks that the schedule can run them. */
 static cs_status settle_devices(const cs_sections *sections, const cs_job *job, const cs_mesh *mesh,
                                 cs_arena *arena, cs_scenario_planned *planned, cs_error *error)
 {
@@ -259,7 +259,7 @@ static cs_status settle_devices(const cs_sections *sections, const cs_job *job, 
     return cs_scenario_find_pattern(sections, job, arena, &planned->plan, &planned->pattern, error);
 }
 
-/* All layers on each device of the mesh, in order of its places. */
+/* Puts all layers on each device of the mesh, in order of its places. */
 static cs_status plan_one_stage(const cs_sections *sections, const cs_job *job, const cs_mesh *mesh,
                                 cs_plan *plan, cs_error *error)
 {

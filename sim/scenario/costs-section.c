@@ -88,7 +88,7 @@ static cs_status load_file(const char *from, const char *name, cs_costs *loaded,
     return status;
 }
 
-/* File number `i`, or what stands in place. */
+/* Loads file `i`, or reads the inline document. */
 static cs_status load_one(const cs_costs_section *given, uint32_t i, const cs_json_place *root,
                           cs_costs *loaded, cs_error *error)
 {
@@ -102,7 +102,7 @@ static cs_status load_one(const cs_costs_section *given, uint32_t i, const cs_js
     return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
 }
 
-/* Entries of later files take the place of earlier ones. */
+/* Entries of later files replace entries of earlier ones. */
 cs_status cs_costs_section_load(const cs_costs_section *given, const cs_json_place *root,
                                 cs_costs *costs, cs_error *error)
 {
@@ -167,7 +167,7 @@ cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *aren
     for (uint32_t i = 0; i < costs->n_network; i++) {
         const cs_cost_collective collective = costs->network[i].collective;
         if (collective == CS_COST_SEND || collective == CS_COST_STREAM)
-            continue; /* of links: see below */
+            continue; /* costs of links: see below */
         CS_TRY(take_collective(&costs->network[i], arena, &entries[n++], error));
     }
     *all = (cs_measured_collectives){n, entries};
@@ -179,8 +179,8 @@ cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *aren
 
 enum { PAIR = 2 };
 
-/* What a time or a bandwidth of a link is: the latency of a message, or the bandwidth that long
- * ones get, of a stream of them where that was measured. */
+/* Finds a link's latency, or its bandwidth for long messages: of a stream of messages if
+ * measured. */
 static cs_status link_value(const cs_costs *costs, bool latency, cs_cost_level level,
                             const cs_json_place *place, double *out, cs_error *error)
 {

@@ -1,12 +1,12 @@
-/* Fold: whether the places of a mesh do the same at the same times, so that place 0 of each
- * pipeline rank can be simulated for all of them; and so of copies of the whole model.
+/* Folding: checks whether all places of a mesh, or all copies of a whole model, do the same at the
+ * same times, so that place 0 of each pipeline rank can be simulated on behalf of all.
  *
- * Messages between stages are simulated, each for all places, which must take the same ways, link
- * by link; on a link only messages of one place, or the same message of several, may meet.
- * Collectives are delays, which follow from where the devices of a group are: all groups of an
- * axis must be alike. With "fold": "slowest" they need not be: a message then takes the way of the
- * slowest of those that it stands for (sim/engine/fold-paths.h), and a collective as long as in the
- * slowest group (sim/lower/alike.h). */
+ * A simulated message between stages represents the messages of all places. These must take
+ * equivalent routes, link by link, and a link may be shared only by messages of one place, or by
+ * the same message of several. Collectives are delays that depend on where the devices of a group
+ * are, so all groups of an axis must be alike. "fold": "slowest" drops these conditions: a message
+ * then takes the slowest route of those that it represents (sim/engine/fold-paths.h), and a
+ * collective the time of the slowest group (sim/lower/alike.h). */
 #include "sim/base/text.h"
 #include "sim/scenario/build.h"
 #include "topologies/route.h"
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLD_ABOVE = 64, REASON_BYTES = 320 }; /* devices, of "auto" */
+enum { FOLD_ABOVE = 64, REASON_BYTES = 320 }; /* FOLD_ABOVE: devices from which "auto" folds */
 
 typedef struct folding {
     const cs_platform *platform;
     const cs_plan *plan;
-    const cs_grid *grid; /* of each pipeline rank */
+    const cs_grid *grid; /* grid of each pipeline rank */
     uint32_t n_ranks, places;
     const uint32_t *devices;   /* place i of rank r is devices[r * places + i] */
-    char reason[REASON_BYTES]; /* "" while nothing tells places apart */
+    char reason[REASON_BYTES]; /* difference between places; "": none so far */
 } folding;
 
 static uint32_t device_of(const folding *f, uint32_t rank, uint32_t place)
@@ -38,8 +38,8 @@ static int64_t entry(const cs_list *bytes, uint32_t device)
     return bytes->n > 1 ? ((const int64_t *)bytes->items)[device] : 0;
 }
 
-/* `resident`: what is on a device besides the model, for each or for all. A list that is not as
- * long as there are devices is refused later. */
+/* Compares speed, memory and the entries of /memory/resident, which may be one for all. A list of
+ * wrong length is refused later. */
 static void compare_devices(folding *f, const cs_list *resident)
 {
     const bool each = resident->n == f->platform->n_devices;
@@ -60,8 +60,8 @@ static void compare_devices(folding *f, const cs_list *resident)
     }
 }
 
-/* What a device stands for is matched with what another one stands for in order of device numbers:
- * that has to be the order of places, on one rank as on the others. */
+/* Devices represented by one device are matched with those of another in the order of device
+ * numbers, so this must be the order of places on every rank. */
 static int compare_keys(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -90,13 +90,13 @@ static cs_status compare_numbers(folding *f, cs_error *error)
 
 enum { SEVERAL = UINT32_MAX };
 
-/* Who uses a link: 1 + the place, and 1 + which message of a place; SEVERAL. */
+/* Users of a link: 1 + place, and 1 + message; or SEVERAL. */
 typedef struct link_use {
     uint32_t place, message, count;
-    uint32_t number; /* which of the links of the place that is walked it is */
+    uint32_t number; /* index among the links of the current place */
 } link_use;
 
-/* What tells the messages of a place apart, as a list of numbers. */
+/* Properties of a place's messages, as a list of numbers that can be compared. */
 typedef struct ways {
     uint32_t n, capacity;
     uint64_t *items;
@@ -105,12 +105,12 @@ typedef struct ways {
 typedef struct walk {
     folding *folding;
     uint32_t *route;
-    uint32_t *next; /* per device: 1 + the one that it sends to behind the latest of its stages */
+    uint32_t *next; /* per device: 1 + target of its last message */
     uint32_t *seen; /* per link: 1 + the last place that was compared on it */
     link_use *links;
-    bool comparing; /* else users are noted */
+    bool comparing; /* second pass; the first counts users of links */
     uint32_t place, message, n_links;
-    ways first; /* of place 0 */
+    ways first; /* messages of place 0 */
     uint32_t at;
 } walk;
 
@@ -128,7 +128,7 @@ static bool add_item(ways *to, uint64_t item)
     return true;
 }
 
-/* Place 0 is noted, the others are compared with it. */
+/* Stores the properties of place 0, and compares other places with them. */
 static cs_status note(walk *w, uint64_t item, cs_error *error)
 {
     if (w->place == 0)
@@ -156,8 +156,8 @@ static void use_link(walk *w, uint32_t link)
     use->count++;
 }
 
-/* A message counts for all places that send it over the link; of other messages of other places
- * nothing is known. */
+/* A link used by several places counts a message for all of them. If they send different messages
+ * over it, their timing is unknown. */
 static cs_status compare_link(walk *w, uint32_t link, cs_error *error)
 {
     const cs_platform *platform = w->folding->platform;
@@ -199,8 +199,8 @@ static cs_status walk_message(walk *w, uint32_t source, uint32_t target, cs_erro
     return CS_OK;
 }
 
-/* The messages over all boundaries, those between the same two devices once (the devices of a rank
- * hold all its stages: where one is followed by another rank's, most others are, too). */
+/* Visits the messages over all stage boundaries, each pair of devices once: devices of a rank hold
+ * all of its stages, so most boundaries have the same pair. */
 static cs_status walk_place(walk *w, cs_error *error)
 {
     const folding *f = w->folding;
@@ -251,7 +251,7 @@ static cs_status compare_messages(folding *f, cs_error *error)
 
 /* ---- groups of collectives ---- */
 
-/* Which nodes and racks the devices are in: equal numbers, equal nodes. */
+/* Nodes and racks of devices, as numbers. */
 static uint32_t node_of(const folding *f, uint32_t device)
 {
     return f->platform->node_devices > 0 ? device / f->platform->node_devices : 0;
@@ -262,7 +262,7 @@ static uint32_t rack_of(const folding *f, uint32_t device)
     return f->platform->rack_devices > 0 ? device / f->platform->rack_devices : 0;
 }
 
-/* Whether members k and k + 1 of two groups are equally far from each other. */
+/* Whether members k and k + 1 have the same distance in two groups. */
 static cs_status compare_steps(folding *f, const uint32_t a[2], const uint32_t b[2], bool *alike,
                                cs_error *error)
 {
@@ -276,7 +276,7 @@ static cs_status compare_steps(folding *f, const uint32_t a[2], const uint32_t b
     return CS_OK;
 }
 
-/* The group of a place along the axes, held against that of place 0 of the rank. */
+/* Compares the group of a place along the axes with the group of place 0. */
 static cs_status compare_group(folding *f, cs_axes_name name, cs_axes axes, uint32_t rank,
                                uint32_t first, cs_error *error)
 {
@@ -307,7 +307,7 @@ static cs_status compare_axes(folding *f, cs_axes_name name, cs_axes axes, cs_er
     return CS_OK;
 }
 
-/* Axes that span the same groups are looked at once. */
+/* Compares each set of axes once. */
 static cs_status compare_groups(folding *f, cs_error *error)
 {
     for (uint32_t name = 0; name < CS_N_AXES && !f->reason[0]; name++) {
@@ -325,7 +325,7 @@ static cs_status compare_groups(folding *f, cs_error *error)
 
 /* ---- the decision ---- */
 
-/* What no device can stand for others with, whatever is wanted. */
+/* Finds what rules out folding in any case. */
 static cs_status look_for_obstacle(const cs_sections *sections, folding *f, cs_error *error)
 {
     const char *given =
@@ -346,7 +346,8 @@ static cs_status look_for_difference(folding *f, cs_error *error)
     return f->reason[0] ? CS_OK : compare_groups(f, error);
 }
 
-/* Messages that queue (fifo) are simulated one by one: there the slowest says too little. */
+/* Whether differences may be ignored. With fifo, messages queue one by one, and the slowest says
+ * too little. */
 static bool is_estimated(const cs_sections *sections, const folding *f)
 {
     return sections->parallel.fold == CS_FOLD_SLOWEST && f->platform->sharing != CS_SHARING_FIFO;
@@ -364,8 +365,8 @@ static cs_status fill(const folding *f, cs_arena *arena, const uint32_t **out, c
     return CS_OK;
 }
 
-/* The places of a grid, or the copies of the whole model: those of the one rank of a grid that has
- * data alone. */
+/* Describes the places of a grid; or the copies of a whole model, as one rank of a grid with only
+ * data parallelism. */
 static folding folding_of(const cs_sections *sections, const cs_parallel *parallel,
                           const cs_platform *platform, const cs_plan *plan, cs_grid *copies)
 {
@@ -382,8 +383,8 @@ static folding folding_of(const cs_sections *sections, const cs_parallel *parall
                      .devices = parallel ? parallel->devices : plan->devices};
 }
 
-/* "auto" folds many devices only. On few devices, collectives may be simulated message by message,
- * contention included; folding makes delays of them. */
+/* Whether to fold. "auto" folds only many devices: on few, collectives may be simulated message by
+ * message, with contention, whereas folding turns them into delays. */
 static bool is_wanted(const cs_sections *sections, const cs_parallel *parallel, uint32_t n_devices)
 {
     const uint32_t fidelity = sections->collectives.fidelity;

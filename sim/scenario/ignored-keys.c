@@ -1,12 +1,13 @@
-/* Which keys of a scenario change nothing without another one. Those of a topology are its own to
- * tell: topologies/topology.h. */
+/* Warns of keys that have no effect unless another key is set. Keys of topologies are checked by
+ * topologies/topology.h. */
 #include "sim/base/dependent-key.h"
 #include "sim/scenario/build.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a runtime gives the key, not the scenario. Members that are not listed are not given. */
+/* Whether the key was set by the runtime rather than by the scenario. Unlisted members were not
+ * given. */
 static bool is_assumed(const cs_origins *origins, const char *section, const char *key)
 {
     char pointer[128];
@@ -120,8 +121,8 @@ static void warn_of_collectives(const cs_sections *sections, const cs_origins *o
     WARN_OF_EACH(rules, &place);
 }
 
-/* Conventions of kernels are for operators, which named models have, and for runtimes: without one
- * each operator is a roofline by itself, which waits for the host if that is given. */
+/* Conventions of kernels need operators, which only named models have, and a runtime: without one,
+ * every operator is a roofline, which waits for the host if "host" is given. */
 static void warn_of_runtime(const cs_sections *sections, const cs_origins *origins)
 {
     const cs_json_place place = {.up = &sections->root, .key = "runtime"};

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-/* The time of a lone message between neighbours, around a ring over all devices, and whether it is
- * that of each of them when all are on the way at once. */
+/* Measures the messages to the next device, in a ring over all devices: the time of a lone message,
+ * and whether it stays the same if all are in flight. */
 static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_error *error)
 {
     cs_messages ring;
@@ -21,7 +21,7 @@ static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_e
     return CS_OK;
 }
 
-/* The same of a sum over all devices. */
+/* Measures the ring of an all-reduce over all devices. */
 static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_error *error)
 {
     cs_link_step step = {0};
@@ -42,8 +42,8 @@ static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_erro
     return status;
 }
 
-/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Of the others
- * something is known only where there are no links. */
+/* On a mesh: measures the slowest lone message between neighbouring pipeline ranks, from place 0.
+ * Whether all messages are equal is known only without links. */
 static cs_status measure_neighbours(const cs_platform *platform, const cs_parallel *parallel,
                                     cs_job *job, cs_error *error)
 {
@@ -62,7 +62,7 @@ static cs_status measure_neighbours(const cs_platform *platform, const cs_parall
     return CS_OK;
 }
 
-/* Adds the messages between the devices of a stage and of the next one, both ways. */
+/* Adds the messages in both directions between a stage and the next. */
 static cs_status add_neighbours(const cs_plan *plan, uint32_t stage, cs_messages *messages,
                                 cs_error *error)
 {
@@ -75,8 +75,8 @@ static cs_status add_neighbours(const cs_plan *plan, uint32_t stage, cs_messages
     return cs_messages_add(messages, high, low, pair, error);
 }
 
-/* Whether a message between the devices of neighbouring stages takes what the job's lone one takes,
- * both ways, and nobody else uses their links. */
+/* Finds out whether messages between neighbouring stages take as long as the job's lone message,
+ * and have their links to themselves. */
 static cs_status look_at_links(const cs_platform *platform, cs_job *job, cs_error *error)
 {
     cs_messages messages;
@@ -151,10 +151,10 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
     return CS_OK;
 }
 
-/* What a job that is refused would take: tens of gigabytes. */
+/* Larger jobs are refused: they would take tens of gigabytes. */
 static const double most_tasks = 1 << 28;
 
-/* Devices of a stage that are simulated. */
+/* Counts the simulated devices of a stage. */
 static uint32_t simulated(const cs_job *job, const cs_stage *stage)
 {
     uint32_t n = 0;
@@ -165,16 +165,17 @@ static uint32_t simulated(const cs_job *job, const cs_stage *stage)
     return n;
 }
 
-/* Tasks of a micro-batch on one device of a stage, from above: a forward, a recomputation, a
- * backward and two messages; where layers are divided, also each of their pieces and exchanges in
- * every pass; of a replica of the whole model a backward per layer. */
+/* Upper bound of the tasks per micro-batch on a device of a stage: forward, recomputation, backward
+ * and two messages. Layers that are split add their pieces and exchanges in each pass. On a replica
+ * of the whole model each layer has its own backward. */
 static double tasks_of_stage(const cs_job *job, const cs_stage *stage, bool replicated)
 {
     double tasks = replicated ? 1 + (double)job->model->n_layers : 5;
     for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
         const cs_layer *layer = &job->model->layers[l];
         tasks += 3.0 * layer->n_pieces + 3.0 * layer->n_exchanges;
-        tasks += job->offload.layers > 0 ? 4 : 0; /* a copy each way, and a step of each pass */
+        tasks += job->offload.layers > 0 ? 4 : 0; /* a copy each way, and one more step in each
+                                                   * pass */
     }
     return tasks;
 }
@@ -196,15 +197,15 @@ static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_
                            job->model->n_layers, tasks, most_tasks);
 }
 
-/* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
- * weights three times and the optimizer's states, and all micro-batches at once with what they keep
- * and their messages both ways, each at both ends, and what their losses read. Times: one after the
- * other. */
+/* Whether sums of a stage stay within 64 bits, so that schedules and memory pools need not check.
+ * Memory: weights three times, optimizer states, and all micro-batches at once with saved
+ * activations, messages (both directions, at both ends) and the input of the loss. Times: one after
+ * the other. */
 static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_micro_batches)
 {
     const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
     const int64_t result = layers ? layers[job->model->n_layers - 1].result_bytes : 0;
-    static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
+    static const double limit = 0x1p62; /* half of 2^63, to allow for rounding */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
                              2 * (double)sum->output_bytes + (double)sum->workspace_bytes +
                              (double)result;
@@ -216,7 +217,7 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     return bytes < limit && time < limit;
 }
 
-/* Devices of a stage that share a micro-batch. */
+/* Counts the devices of a stage that share a micro-batch. */
 static uint32_t sharers(const cs_job *job, const cs_plan *plan, uint32_t stage)
 {
     return job->replicas == CS_REPLICAS_ALL_REDUCE ? plan->stages[stage].n_devices : 1;
@@ -278,7 +279,7 @@ cs_status cs_scenario_plan_samples(const cs_sections *sections, const cs_job *jo
     return CS_OK;
 }
 
-/* What one device does of a micro-batch, at the samples that it computes at once. */
+/* Sums up the work of one device per micro-batch, for its share of the samples. */
 static cs_status sum_stage(const cs_job *job, uint32_t s, cs_layer_sum *sum, cs_error *error)
 {
     const cs_stage *stage = &job->plan->stages[s];
@@ -330,8 +331,8 @@ static cs_status find_matrices(cs_arena *arena, cs_job *job, cs_error *error)
     return CS_OK;
 }
 
-/* A stage's work for a whole mini-batch at once. A model without samples is multiplied as if its
- * micro-batches had one each. */
+/* Sums up a stage's work for a whole mini-batch at once. A model without samples counts one per
+ * micro-batch. */
 static cs_status sum_whole(const cs_job *job, const cs_batch *batch, const cs_stage *stage,
                            cs_layer_sum *sum, cs_error *error)
 {

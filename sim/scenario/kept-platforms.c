@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_IDLE = 4 }; /* those of large clusters have tens of megabytes */
+enum { MOST_IDLE = 4 }; /* platforms of large clusters take tens of megabytes */
 
 typedef struct kept_platform {
     struct kept_platform *next;
@@ -13,7 +13,7 @@ typedef struct kept_platform {
     uint32_t n_lent;
 } kept_platform;
 
-/* The list is in the order in which they were last given back, the latest first. */
+/* Platforms are listed in the order of their last return, latest first. */
 struct cs_kept_platforms {
     pthread_mutex_t mutex;
     kept_platform *first;
@@ -93,7 +93,7 @@ const cs_platform *cs_kept_platforms_add(cs_kept_platforms *kept, const char *ke
     return other ? &other->platform : &made->platform;
 }
 
-/* Takes those out of the list that are idle and too many. */
+/* Removes unused platforms in excess of MOST_IDLE from the list and returns them. */
 static kept_platform *take_idle(cs_kept_platforms *kept)
 {
     kept_platform *taken = NULL;

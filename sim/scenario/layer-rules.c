@@ -1,4 +1,4 @@
-/* The member "rules" of the section "parallel": what holds for some layers of the model only. */
+/* The list "rules" of the section "parallel", whose entries apply to some layers of the model. */
 #include "sim/base/text.h"
 #include "sim/scenario/build.h"
 
@@ -20,7 +20,7 @@ const cs_field cs_scenario_rule_fields[] = {
     {0},
 };
 
-/* ---- which layers ---- */
+/* ---- selecting layers ---- */
 
 static cs_status read_range(const cJSON *value, const cs_json_place *place, cs_layer_choice *choice,
                             cs_error *error)
@@ -106,9 +106,9 @@ static cs_status check_choice(const cs_layer_choice *choice, const cs_model *mod
                                  model->name, cs_guess_text(&guess));
 }
 
-/* ---- what holds for them ---- */
+/* ---- states of layers ---- */
 
-/* The stage of a rule, or the one that stood before it. */
+/* Returns the states that a rule sets, or those set before it. */
 static cs_layer_states states_of(const cs_layer_rule *rule, cs_layer_states before)
 {
     const bool in_part = !isnan(rule->sharded);

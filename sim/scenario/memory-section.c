@@ -240,8 +240,8 @@ static bool is_same(const cs_shared_bytes *a, const cs_shared_bytes *b)
     return a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
 }
 
-/* What the layers of a device share, each once, and the buffer of all: `found` has room for those
- * of all layers. */
+/* Sums what the layers of a device share, each buffer once, plus the largest of the unnamed
+ * buffers. `found` has room for all layers. */
 static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_bytes **found)
 {
     uint32_t n = 0;
@@ -277,7 +277,7 @@ static uint32_t count_shared(const cs_model *model)
     return n;
 }
 
-/* Of devices at the same place of a pipeline, that of the first one is that of all. */
+/* Sums shared bytes per device. In a mesh, all devices of a stage have the same. */
 static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t *bytes)
 {
     const cs_plan *plan = job->plan;
@@ -292,7 +292,7 @@ static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t
     }
 }
 
-/* Buckets for the gradients of all trained weights, in the precision of the model. */
+/* Adds buckets for the gradients of all trained weights, in the model's precision. */
 static void add_buckets(const cs_job *job, int64_t *bytes)
 {
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
@@ -313,7 +313,8 @@ static bool has_resident(const cs_memory_section *section)
     return has;
 }
 
-/* Which narrow weights are those of experts a layer does not tell. */
+/* A layer does not say which of its narrow weights belong to experts, so this combination is
+ * refused. */
 static cs_status check_narrow(const cs_sections *sections, cs_error *error)
 {
     const cs_json_place memory = {.up = &sections->root, .key = "memory"};

@@ -18,7 +18,7 @@ static const char *const main_names[] = {"fp32", "none", NULL};
 
 static const char *const state_names[] = {"fp32", "bf16", "fp8", NULL};
 
-static const uint32_t state_bytes[] = {4, 2, 1}; /* in step */
+static const uint32_t state_bytes[] = {4, 2, 1}; /* in the same order */
 
 cs_optimizer_storage cs_model_section_storage(const cs_model_section *section)
 {
@@ -98,7 +98,7 @@ static cs_status load_file(const char *from, const char *file, const cs_json_pla
     return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
 }
 
-/* What only a named model has. */
+/* Refuses keys that only a named model has. */
 static cs_status refuse_workload(const cJSON *value, const cs_json_place *model, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -113,8 +113,8 @@ static cs_status refuse_workload(const cJSON *value, const cs_json_place *model,
     return status;
 }
 
-/* Finds what is wrong with the device while the place is known. `precision_of_file`: it is the
- * network's own. */
+/* Checks the device here, where its place is known. `precision_of_file`: the precision is from the
+ * network's config.json. */
 static cs_status check_device(const cs_json_place *model, bool has_costs, bool precision_of_file,
                               cs_model_section *section, cs_error *error)
 {
@@ -124,7 +124,7 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
     cs_error why;
     cs_error_init(&why);
     if (!workload->device && has_costs)
-        return CS_OK; /* what is not measured is told once it is known */
+        return CS_OK; /* unmeasured times are reported later */
     if (!workload->device)
         return cs_json_invalid(&place, error,
                                "must be given for a named model: one of `sim list devices`");
@@ -146,8 +146,8 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
     return CS_INVALID;
 }
 
-/* The network is built at once, so that what is wrong with it is reported with everything else; its
- * times wait until the size of a micro-batch is known. */
+/* Builds the network now, so that its errors are reported with all others. Its times have to wait
+ * for the size of a micro-batch. */
 static cs_status load_named(const cJSON *value, const cs_json_place *model, bool has_costs,
                             cs_model_section *section, cs_net *net, cs_error *error)
 {
@@ -201,7 +201,7 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     return status == CS_OK ? network : status;
 }
 
-/* Says what was given. */
+/* Reports which sources were given. */
 static cs_status check_source(const cJSON *value, const cs_json_place *model, cs_error *error)
 {
     static const char *const sources[] = {"file", "name", "uniform", "inline"};

@@ -30,7 +30,7 @@ const cs_field cs_scenario_background_fields[] = {
      .doc = "mean pause of a source between two messages, exponentially distributed; 0: no pause"},
     {0}};
 
-/* Zero where there is none. */
+/* Leaves `spread` zeroed if it is not given. */
 static cs_status take_spread(const cs_spread *given, const cs_json_place *section, const char *key,
                              bool shares, cs_spread *spread, cs_error *error)
 {

@@ -1,4 +1,4 @@
-/* The section "offload": activations that wait in the memory of the host for their backward. */
+/* The section "offload": saved activations that wait in host memory for their backward. */
 #include "sim/scenario/build.h"
 
 #include <math.h>
@@ -55,9 +55,9 @@ void cs_offload_section_rules(const cs_offload_section *section, cs_workload *wo
                                            .smallest = section->smallest};
 }
 
-/* ---- what goes together ---- */
+/* ---- combinations with other sections ---- */
 
-/* Whether the schedule computes the forward of whole stages again. */
+/* Whether the schedule recomputes the forward of whole stages. */
 static bool repeats_stages(const cs_schedule_section *schedule)
 {
     const cs_field *field = cs_field_find(schedule->kind->fields, "recompute");
@@ -125,7 +125,7 @@ cs_status cs_scenario_offload(const cs_sections *sections, const cs_model *model
     return CS_OK;
 }
 
-/* ---- what stages have ---- */
+/* ---- stages ---- */
 
 static cs_status check_stage(const cs_job *job, uint32_t stage, const cs_json_place *place,
                              bool *any, cs_error *error)

@@ -1,9 +1,9 @@
-/* The section "parallel": over how many devices each layer is divided, and how. */
+/* The section "parallel": how layers, samples and states are split over devices. */
 #include "sim/scenario/sections.h"
 
 #include <string.h>
 
-/* One mesh cannot have more, nor a platform. */
+/* limit of meshes and platforms */
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
@@ -170,7 +170,7 @@ static cs_status check_divided_layers(const cs_parallel_section *section,
     return CS_OK;
 }
 
-/* The busiest rank's tokens are given, or drawn. */
+/* The load of the busiest rank is either given or drawn. */
 static cs_status check_routing(const cs_parallel_section *section, const cs_json_place *parallel,
                                cs_error *error)
 {

@@ -1,9 +1,9 @@
-/* Where a schedule says which devices hold which stages. */
+/* Schedules that decide which devices hold which stages. */
 #include "sim/scenario/build.h"
 
 #include <stdlib.h>
 
-/* Of a mesh, whose sizes are checked already: what else a plan must not ask for. */
+/* Refuses planners on a mesh, whose sizes have been checked. */
 static cs_status check_mesh(const cs_sections *sections, const cs_mesh *mesh, cs_error *error)
 {
     const cs_partition *partition = &sections->schedule.partition;
@@ -65,7 +65,7 @@ cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_job *job, cs_ar
     return CS_OK;
 }
 
-/* Whether a plan from a file has the devices that the schedule wants for a stage. */
+/* Whether a plan from a file places a stage where the schedule does. */
 static bool agrees(const cs_plan *plan, uint32_t stage, const uint32_t *wanted, uint32_t n)
 {
     const cs_stage *has = &plan->stages[stage];

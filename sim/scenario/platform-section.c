@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* The position of a sharing in the choices; the first one leaves it to the topology. */
+/* index of the choice; "auto" leaves it to the topology */
 enum { SHARING_AUTO, SHARING_NONE, SHARING_FIFO, SHARING_PHI, SHARING_MAX_MIN };
 static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_min", NULL};
 static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
@@ -79,7 +79,7 @@ const cs_field cs_scenario_platform_fields[] = {
     {0},
 };
 
-/* One value for all devices. */
+/* Sets one value for all devices. */
 static cs_status settle_bytes(int64_t bytes, cs_arena *arena, cs_list *list, cs_error *error)
 {
     int64_t *value = cs_arena_alloc(arena, 1, sizeof(*value));
@@ -121,7 +121,7 @@ cs_status cs_platform_section_settle(cs_platform_section *platform, const cs_dev
                                    : settle_bytes(reserve, arena, &platform->reserve, error);
 }
 
-/* What `sharing` and `phi` say together; `auto` is settled in the section, so that the resolved
+/* Resolves `sharing` and `phi`. Writes the choice of "auto" into the section, so that the resolved
  * scenario shows it. */
 static cs_status settle_sharing(cs_platform_section *platform, const cs_json_place *section,
                                 cs_error *error)

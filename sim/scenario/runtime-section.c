@@ -125,7 +125,7 @@ const cs_field cs_scenario_runtime_fields[] = {
     {0},
 };
 
-/* "2.7", "2.5.1"; also "", which is not given. */
+/* Accepts "2.7", "2.5.1", and "" (not given). */
 static bool is_release(const char *text)
 {
     bool digit = true;
@@ -253,7 +253,8 @@ static cs_status check_convention(const cJSON *item, const cs_json_place *place,
     const char *name = cJSON_GetStringValue(cs_json_member(item, "key"));
     const cJSON *given = cs_json_member(item, "value");
     const cs_field *member = name ? cs_runtime_member_field(name) : NULL;
-    /* "value" is read as the field of its key; null, and a fact of the device, need no reading */
+    /* "value" is parsed like the field of its key, except null and references to facts of the
+     * device */
     const char *text = cJSON_GetStringValue(given);
     const bool plain = !member || cJSON_IsNull(given) || (text && *text == '/');
     cs_field field[] = {{"value", CS_FIELD_JSON, 0, .doc = "value"}, {0}};
@@ -399,14 +400,14 @@ uint32_t cs_runtime_broken_rule(const cs_runtime_rules *rules, cs_key_value *val
     return CS_RUNTIME_RULES_MOST;
 }
 
-/* ---- a scenario's own plan ---- */
+/* ---- the scenario's plan ---- */
 
 typedef struct own_plan {
     const cJSON *root;
     const cs_scenario *scenario;
 } own_plan;
 
-/* Sizes of the mesh are the resolved ones, given or not. */
+/* Returns the resolved sizes of the mesh; all other keys as the document gives them. */
 static const cJSON *own_value(void *context, const char *key, cJSON *made)
 {
     const own_plan *own = context;

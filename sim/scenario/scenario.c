@@ -29,7 +29,8 @@ void cs_scenario_finish(cs_scenario *scenario)
     *scenario = (cs_scenario){0};
 }
 
-/* "folder/vgg16-gpipe.json" -> "vgg16-gpipe". What no text of a scenario may have is escaped. */
+/* "folder/vgg16-gpipe.json" -> "vgg16-gpipe". Characters that names must not contain are
+ * escaped. */
 static const char *name_of_file(cs_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -40,12 +41,12 @@ static const char *name_of_file(cs_arena *arena, const char *path)
     return name ? cs_text_shown(name, arena) : NULL;
 }
 
-/* How a scenario is read. */
+/* How to read a scenario. */
 typedef struct reading {
-    bool unplanned;                 /* nothing is made from the plan on */
-    bool brief;                     /* nothing that only people read */
-    bool point;                     /* as cs_scenario_read_point says */
-    cs_kept_platforms *kept;        /* or NULL */
+    bool unplanned;                 /* stop before planning */
+    bool brief;                     /* leave out everything that only people read */
+    bool point;                     /* see cs_scenario_read_point */
+    cs_kept_platforms *kept;        /* cache of platforms, or NULL */
     const cs_scenario_parts *parts; /* or NULL */
     const cs_progress *progress;
 } reading;
@@ -58,7 +59,7 @@ static cs_status make_model(const cs_sections *sections, cs_loaded *loaded, cons
                                                   &made->arena, made->model, &made->costs, error);
 }
 
-/* Times of micro-batches; a model that others made has them. */
+/* Adds the times for further numbers of samples. A shared model has them already. */
 static cs_status price(const cs_sections *sections, const cs_loaded *loaded,
                        const cs_samples *samples, cs_scenario *made, cs_error *error)
 {
@@ -70,8 +71,8 @@ static cs_status price(const cs_sections *sections, const cs_loaded *loaded,
     return CS_OK;
 }
 
-/* All that a platform is made from: its section, the measured costs that it may name, how many
- * devices there are, and what memory and reserve it has by default. NULL when memory runs out. */
+/* Returns everything that the platform is built from: its section, the costs that it may name, the
+ * number of devices, and the default memory and reserve. NULL if memory runs out. */
 static char *platform_key(const cs_sections *sections, const cJSON *root, uint32_t n_devices,
                           cs_arena *arena)
 {
@@ -89,7 +90,7 @@ static char *platform_key(const cs_sections *sections, const cJSON *root, uint32
     return key;
 }
 
-/* Where it is not kept yet, it will be. */
+/* Borrows the platform from the cache, after adding it if necessary. */
 static cs_status borrow_platform(const cs_sections *sections, const cJSON *root,
                                  cs_kept_platforms *kept, uint32_t n_devices, cs_scenario *made,
                                  cs_error *error)
@@ -125,8 +126,8 @@ static cs_status make_platform(const cs_sections *sections, const cJSON *root, c
     return cs_scenario_take_capacities(sections, &made->arena, &made->platform, error);
 }
 
-/* The model, and the mesh that it is for. Without the section "parallel" the number of devices may
- * follow from the number of layers, or the other way round. */
+/* Makes the model and its mesh. Without the section "parallel", the number of devices may follow
+ * from the number of layers, or vice versa. */
 static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
                              cs_mesh *mesh, cs_error *error)
 {
@@ -146,7 +147,7 @@ static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_
     return open ? make_model(sections, loaded, mesh, made, error) : CS_OK;
 }
 
-/* Model, mesh, platform and how the batch is divided. */
+/* Makes model, mesh and platform, and splits the batch. */
 static cs_status build_setting(const cs_sections *sections, const cJSON *root, const reading *how,
                                cs_loaded *loaded, cs_mesh *mesh, cs_batch *batch, cs_scenario *made,
                                cs_error *error)
@@ -158,7 +159,7 @@ static cs_status build_setting(const cs_sections *sections, const cJSON *root, c
     return CS_OK;
 }
 
-/* The plan, and the job that it makes of the one without. */
+/* Plans the job, then completes it. */
 static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
                            const cs_mesh *mesh, const cs_batch *batch, const cs_job *unplanned,
                            const cs_progress *progress, cs_scenario *made, cs_error *error)
@@ -204,7 +205,7 @@ static cs_status build(const cs_sections *sections, const cJSON *root, cs_loaded
     return price(sections, loaded, &shares, made, error);
 }
 
-/* Of a named model; nothing is loaded of it any more. */
+/* Moves the network of a named model into the scenario. */
 static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
                           cs_error *error)
 {
@@ -221,7 +222,7 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
     return CS_OK;
 }
 
-/* Of a token, and experts, where a collective sends it once to several. */
+/* With a dispatcher that sends a token once to several experts: copies per token, and experts. */
 static void count_copies(const cs_sections *sections, const cs_net *net, cs_lower_options *to)
 {
     to->copies = to->experts = 0;
@@ -234,7 +235,8 @@ static void count_copies(const cs_sections *sections, const cs_net *net, cs_lowe
     }
 }
 
-/* What the schedule is made to hide, where experts are divided and messages can be delays. */
+/* If experts are distributed, and collectives can be delays: share of their time that the schedule
+ * is designed to overlap. */
 static void settle_overlap(const cs_sections *sections, cs_lower_options *to)
 {
     const bool hides = sections->parallel.expert > 1 && to->fidelity != CS_FIDELITY_FLOW;
@@ -242,7 +244,7 @@ static void settle_overlap(const cs_sections *sections, cs_lower_options *to)
         to->expert_overlap = hides ? sections->schedule.kind->expert_overlap : 0;
 }
 
-/* What is taken over from the sections as it is. */
+/* Copies settings from the sections. */
 static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded, cs_scenario *made,
                            cs_error *error)
 {
@@ -323,7 +325,7 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     return status;
 }
 
-/* Whether the document is a scenario with a value changed. */
+/* Whether the document becomes a valid scenario by this change. */
 static bool is_accepted(const cJSON *root, const char *path, const reading *how,
                         const cs_error_proposal *proposal)
 {
@@ -340,14 +342,14 @@ static bool is_accepted(const cJSON *root, const char *path, const reading *how,
     return accepted;
 }
 
-/* Tries what the reader proposed, and tells what is accepted: "; use 4 or 8, or
- * /platform/devices=32". */
+/* Tries the proposals of the reader, and appends those that are accepted to the message: "; use 4
+ * or 8, or /platform/devices=32". */
 static void try_proposals(const cJSON *root, const char *path, const reading *how, cs_error *error)
 {
     char told[512] = "";
     const char *last = "";
     size_t used = 0;
-    bool is_done = false; /* with the group */
+    bool is_done = false; /* a proposal of this group was accepted */
     cs_error_message message;
     cs_error_proposal proposal;
     if (!cs_error_message_at(error, 0, &message))

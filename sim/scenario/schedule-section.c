@@ -43,7 +43,7 @@ static cs_status find_schedule(const cJSON *section, const cs_json_place *place,
     return cs_json_invalid(&key, error, "unknown schedule %s", cs_guess_text(&guess));
 }
 
-/* What would have no effect is not what the user meant, nor what the schedule decides by itself. */
+/* Refuses partitions that would have no effect, or that contradict the schedule. */
 static cs_status check_partition(const cJSON *value, const cs_schedule_section *schedule,
                                  const cs_json_place *section, cs_error *error)
 {

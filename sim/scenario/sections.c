@@ -59,7 +59,7 @@ static cs_status first_of(cs_status first, cs_status later)
     return first != CS_OK ? first : later;
 }
 
-/* A results file is called after it. */
+/* Names the results file, so it must not be empty. */
 static cs_status check_name(const cs_top_section *top, const cs_json_place *root, cs_error *error)
 {
     const cs_json_place place = {.up = root, .key = "name"};
@@ -76,7 +76,7 @@ static cs_status load_costs(const cs_costs_section *given, const cs_json_place *
     return cs_scenario_measured_collectives(costs, arena, &collectives->measured, error);
 }
 
-/* The platform can be read with all the costs only. */
+/* The platform may refer to the costs, so it is read only if these are valid. */
 static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *loaded,
                            cs_error *error)
 {

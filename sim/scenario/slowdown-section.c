@@ -1,6 +1,6 @@
 #include "sim/scenario/slowdown-section.h"
 
-/* Kinds are listed group by group, so that a choice follows from a kind. */
+/* Kinds are listed group by group, so indices of choices can be derived from kinds. */
 _Static_assert(CS_FORWARD == 0 && CS_TRANSFER == CS_UPDATE + 1 && CS_ALL_REDUCE == CS_TRANSFER + 1,
                "computations, then transfers, then collectives");
 

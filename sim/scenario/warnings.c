@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What stands as 0 would look like a result. */
+/* Sizes of 0 would otherwise look like results. */
 static void warn_times_only(const cs_model *model, const cs_json_place *root, cs_error *warnings)
 {
     const cs_json_place place = {.up = root, .key = "model"};
@@ -17,7 +17,7 @@ static void warn_times_only(const cs_model *model, const cs_json_place *root, cs
                               "have no size; memory and communication are not simulated");
 }
 
-/* Of a plan whose stages share weights. */
+/* Warns of stages that share weights although the schedule does not sum their gradients. */
 static void warn_ties(const cs_schedule *kind, const cs_job *job, const cs_json_place *schedule,
                       cs_error *warnings)
 {
@@ -33,7 +33,7 @@ static void warn_ties(const cs_schedule *kind, const cs_job *job, const cs_json_
                           kind->name, borrower->tied_to, borrower->name);
 }
 
-/* Whether several devices hold a stage: what they compute is joined by collectives. */
+/* Whether several devices hold a stage, so that collectives combine their results. */
 static bool has_collectives(const cs_plan *plan, uint32_t n_devices)
 {
     if (!plan)
@@ -44,7 +44,7 @@ static bool has_collectives(const cs_plan *plan, uint32_t n_devices)
     return false;
 }
 
-/* A delay shares no link; of "auto" it is not known yet. */
+/* Delays share no links. With "auto" it is not known yet whether collectives are delays. */
 static void warn_background(const cs_sections *sections, const cs_scenario *scenario,
                             const cs_json_place *platform, cs_error *warnings)
 {
@@ -74,8 +74,8 @@ static void warn_of_name(const char *name, cs_recompute_effect effect,
                               name);
 }
 
-/* The scenario has been built of the same network: what fails here is memory, and costs a
- * warning. */
+/* Only memory can run out here, because the scenario was built from the same network; then the
+ * warning is lost. */
 void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenario *scenario,
                                    cs_error *warnings)
 {
@@ -97,8 +97,8 @@ void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenari
     cs_accelerator_finish(&device);
 }
 
-/* Devices without a stage cost as much as the others but compute nothing. Devices with background
- * traffic have a use. */
+/* Warns of devices without a stage: they cost as much as the others. With background traffic they
+ * have a purpose. */
 static void warn_idle(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings)
 {
     const cs_json_place schedule = {.up = &sections->root, .key = "schedule"};
@@ -130,7 +130,7 @@ static void warn_idle(const cs_sections *sections, const cs_scenario *scenario, 
                               kind->name, all - idle, all);
 }
 
-/* States are sharded over replicas; a pipeline over all devices leaves one replica. */
+/* Warns of states that are not sharded: a pipeline over all devices leaves one replica. */
 static void warn_unsharded(const cs_sections *sections, const cs_scenario *scenario,
                            cs_error *warnings)
 {
@@ -154,8 +154,8 @@ static void warn_unsharded(const cs_sections *sections, const cs_scenario *scena
                               "shards nothing: each part of the model has one replica");
 }
 
-/* A card of "80 GB" has 80 GiB, and no card has a hundredth or a hundred times the memory that its
- * description states. */
+/* A card of "80 GB" has 80 GiB. A capacity 100 times smaller or larger than the device's is
+ * probably a wrong unit. */
 static void warn_of_memory(const cs_sections *sections, cs_error *warnings)
 {
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
@@ -182,7 +182,7 @@ static void warn_of_memory(const cs_sections *sections, cs_error *warnings)
             (long long)gigabytes, 100 * (1 - ratio), has.s, (long long)gigabytes);
 }
 
-/* The largest published batches have some 20,000 sequences. */
+/* The largest published batches have about 20,000 sequences. */
 static void warn_tokens(const cs_sections *sections, const cs_scenario *scenario,
                         cs_error *warnings)
 {

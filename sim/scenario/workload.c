@@ -63,7 +63,7 @@ static char *path_of(const cs_workload *workload, const char *name)
     return workload->from ? cs_file_relative(workload->from, name) : strdup(name);
 }
 
-/* A model, a network with its operators, or a config.json of transformers. */
+/* Reads a model, a network with operators, or a config.json of transformers. */
 static cs_status read_described(const cs_workload *workload, const cJSON *root, const char *path,
                                 const cs_json_place *parameters, cs_net *net, cs_error *error)
 {
@@ -177,7 +177,7 @@ static const cs_layer *find_layer(const cs_model *model, const char *name)
     return NULL;
 }
 
-/* Its matrices take the part of it that they took, rounded down. */
+/* Sets the update time of a layer and scales those of its matrices, rounded down. */
 static void take_update(cs_layer *layer, cs_time update)
 {
     const double by = layer->update > 0 ? (double)update / (double)layer->update : 0;
@@ -186,14 +186,14 @@ static void take_update(cs_layer *layer, cs_time update)
     layer->update = update;
 }
 
-/* A device's part of a time takes of the measured whole what it does of the estimated one. */
+/* Scales a part's estimate by measured / estimated time of the whole. */
 static cs_time part_of(cs_time part, cs_time estimated, cs_time measured)
 {
     return estimated > 0 ? (cs_time)llround((double)part * ((double)measured / (double)estimated))
                          : part;
 }
 
-/* Of the layer alone, for the samples of the model that takes them. */
+/* Takes the measured times of a layer, for the samples of its model. */
 static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_layer *from,
                             uint32_t samples, cs_error *error)
 {
@@ -264,7 +264,7 @@ static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_
     part->timing = measured->timing;
 }
 
-/* The same where the model is one device's part: in the proportions of the estimates. */
+/* Takes measured times for one device's part of the model, in proportion to the estimates. */
 static cs_status take_parts(const cs_workload *workload, const cs_net *net,
                             const cs_model *measured, const char *origin, uint32_t *n,
                             cs_model *model, cs_error *error)
@@ -336,7 +336,7 @@ cs_status cs_workload_model(const cs_workload *workload, const cs_net *net, cs_m
     return CS_OK;
 }
 
-/* Moves what `from` has into a batch of `model`. */
+/* Moves the layers of `from` into a batch of `model`. */
 static cs_status take_batch(cs_model *model, cs_model *from, cs_error *error)
 {
     cs_model_batch *batches =
