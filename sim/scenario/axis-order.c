@@ -120,8 +120,8 @@ void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *p
             continue;
         (void)cs_json_invalid(
             &key, warnings,
-            "the %u devices of the axis \"%s\" are not in one node of %u each; with "
-            "[%s]%s they would be",
+            "the %u devices of the axis \"%s\" do not share a node of %u devices; with "
+            "[%s]%s they would",
             axes.size, cs_axes_text(talkers[i]), node, order_text(parallel, order, text),
             sections->parallel.ranks.items ? " and without \"ranks\"" : "");
     }

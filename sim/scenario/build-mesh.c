@@ -212,7 +212,7 @@ static cs_status settle_experts(const cs_parallel_section *section, const cs_loa
     CS_TRY(check_divisor(parallel, "expert_tensor", "devices of a stage", grid->expert_tensor,
                          places, error));
     return check_divisor(parallel, "expert",
-                         grid->expert_tensor > 1 ? "devices of a stage that expert_tensor leaves"
+                         grid->expert_tensor > 1 ? "devices of a stage divided by expert_tensor"
                                                  : "devices of a stage",
                          grid->expert, places / grid->expert_tensor, error);
 }

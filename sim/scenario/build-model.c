@@ -67,7 +67,7 @@ cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *cos
     use->devices = cs_arena_copy(arena, list);
     if (!use->files || !use->devices)
         return cs_error_no_memory(error);
-    cs_text_format(text, sizeof(text), "the costs are of different devices: %s", list);
+    cs_text_format(text, sizeof(text), "the costs were measured on different devices: %s", list);
     return n > 1 ? warn(use, text, arena, error) : CS_OK;
 }
 
@@ -215,15 +215,17 @@ static cs_status check_missing(const pricing *p, const cs_workload *workload,
     if (workload->device || !use->given)
         return CS_OK;
     if (p->costs->n_compute == 0)
-        return cs_json_invalid(&place, error,
-                               "must be given, for the costs have no times of operators: one of "
-                               "`sim list devices`");
+        return cs_json_invalid(
+            &place, error,
+            "must be given, because the costs have no times of operators: one of "
+            "`sim list devices`");
     if (use->n_missing == 0)
         return CS_OK;
     for (uint32_t i = 0; i < use->n_missing && i < NAMED && end < sizeof(text); i++)
         end += (size_t)snprintf(text + end, sizeof(text) - end, "%s %s", i > 0 ? ";" : "",
                                 use->missing[i].op);
-    return cs_json_invalid(&place, error, "must be given, for the costs lack %u of %u times:%s%s",
+    return cs_json_invalid(&place, error,
+                           "must be given, because the costs lack %u of %u times:%s%s",
                            use->n_estimated, use->n_measured + use->n_estimated, text,
                            use->n_missing > NAMED ? "; ..." : "");
 }
@@ -278,8 +280,8 @@ static cs_status check_discards(const cs_net *net, const cs_workload *workload,
                   is_recomputed(workload, net->ops[p].name);
         if (!any)
             return cs_json_invalid(&at, error,
-                                   "%s has no operator \"%s\" that is recomputed "
-                                   "(/model/recompute_operators), whose result could be discarded",
+                                   "%s has no recomputed operator \"%s\" whose result could be "
+                                   "discarded (see /model/recompute_operators)",
                                    net->name, names[i]);
     }
     return CS_OK;
@@ -390,15 +392,14 @@ static cs_status check_division(const cs_sections *sections, const cs_parallel *
         if (model->divided_over)
             return cs_json_invalid(
                 &key, error,
-                "must be %u: the model's layers are one device's part of so many "
+                "must be %u, the number of devices over which the model's layers are split "
                 "(got %u)",
                 axes[i].had, axes[i].size);
         return cs_json_invalid(
             &key, error,
-            "must be 1 for a model without operators, of which only samples "
-            "(\"data\") and what is held (\"zero\") can be divided (got %u); a "
-            "model with /model/name has operators, as a model file with the keys "
-            "\"inputs\" and \"operators\" does by that name",
+            "must be 1: this model has no operators, so only samples (\"data\") and states "
+            "(\"zero\") can be split (got %u); models with /model/name have operators, which may "
+            "be a model file with the keys \"inputs\" and \"operators\"",
             axes[i].size);
     }
     return CS_OK;
@@ -446,11 +447,11 @@ static cs_status check_optimizer(const cs_sections *sections, const cs_model *mo
         n += model->layers[i].n_matrices;
     if (!(optimizer->other_ratio > 0) || n > 0)
         return CS_OK;
-    return cs_json_invalid(&place, error, "must be another than \"%s\", which updates matrices: %s",
+    return cs_json_invalid(&place, error, "cannot be \"%s\", which updates matrices: %s",
                            optimizer->name,
                            sections->model.workload.name
-                               ? "the model has no linear layers but the last one"
-                               : "no layer of the model has \"matrices\"; a named model has");
+                               ? "the model has no linear layer except the last"
+                               : "no layer of the model has \"matrices\"; use a named model");
 }
 
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,

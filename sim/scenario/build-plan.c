@@ -182,7 +182,7 @@ static cs_status refuse_count(const cs_schedule *kind, const cs_plan *plan, uint
         distinct += sorted[i] != sorted[i - 1];
     return cs_json_invalid(
         place, error,
-        "must give each of the platform's %u devices a stage of its own for the schedule \"%s\" "
+        "must give each of the platform's %u devices one stage for the schedule \"%s\" "
         "(got %u stages on %u devices%s)",
         n_devices, kind->name, plan->n_stages, distinct,
         distinct < n ? "; with several on a device, only \"periodic\" runs them" : "");

@@ -189,14 +189,14 @@ static cs_status link_value(const cs_costs *costs, bool latency, cs_cost_level l
     const cs_cost_network *from = latency || !stream ? send : stream;
     if (!from)
         return cs_json_invalid(place, error,
-                               "no costs of a message between two ranks on the level \"%s\": they "
-                               "must have a network entry \"send\"%s of 2 ranks",
+                               "the costs lack messages between two ranks on the level \"%s\": a "
+                               "network entry \"send\"%s of 2 ranks",
                                cs_cost_level_names[level], latency ? "" : " or \"stream\"");
     const double beta = from->regimes[from->n_regimes - 1].beta.value;
     if (!latency && !(beta > 0))
         return cs_json_invalid(place, error,
-                               "the costs show no time per byte between two ranks on the level "
-                               "\"%s\": longer messages have to be measured",
+                               "the costs have no time per byte between two ranks on the level "
+                               "\"%s\": measure longer messages",
                                cs_cost_level_names[level]);
     *out = latency ? from->regimes[0].alpha.value : 1 / beta;
     return CS_OK;

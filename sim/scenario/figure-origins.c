@@ -361,7 +361,7 @@ static void add_operators(const cs_workload *workload, const cs_costs_use *use, 
     if (!workload->name)
         return;
     *row = (cs_figure_source){"/model/device", workload->device, CS_ORIGIN_ASSUMED,
-                              "figures of the device (sim list devices)"};
+                              "data of the device (sim list devices)"};
     if (use->n_measured > 0) {
         snprintf(text, sizeof(text), "%u of %u times of operators", use->n_measured,
                  use->n_measured + use->n_estimated);

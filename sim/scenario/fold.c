@@ -54,8 +54,7 @@ static void compare_devices(folding *f, const cs_list *resident)
                          "devices %u and %u differ in speed or memory", first, other);
             else if (each && entry(resident, first) != entry(resident, other))
                 snprintf(f->reason, sizeof(f->reason),
-                         "devices %u and %u differ in what /memory/resident puts on them", first,
-                         other);
+                         "devices %u and %u differ in their /memory/resident", first, other);
         }
     }
 }
@@ -136,7 +135,7 @@ static cs_status note(walk *w, uint64_t item, cs_error *error)
     const bool same = w->at < w->first.n && w->first.items[w->at++] == item;
     if (!same && !w->folding->reason[0])
         snprintf(w->folding->reason, sizeof(w->folding->reason),
-                 "messages between stages take other ways at place %u than at place 0", w->place);
+                 "messages between stages take different routes at places %u and 0", w->place);
     return CS_OK;
 }
 
@@ -289,7 +288,7 @@ static cs_status compare_group(folding *f, cs_axes_name name, cs_axes axes, uint
         if (alike)
             continue;
         snprintf(f->reason, sizeof(f->reason),
-                 "the %s group of device %u lies otherwise in the network than that of device %u",
+                 "the %s groups of devices %u and %u are placed differently in the network",
                  cs_axes_text(name), device_of(f, rank, first), device_of(f, rank, 0));
         return CS_OK;
     }
@@ -330,7 +329,7 @@ static cs_status look_for_obstacle(const cs_sections *sections, folding *f, cs_e
 {
     const char *given =
         cs_noise_is_on(&sections->platform.noise)
-            ? "noise (\"jitter\", \"stragglers\" or \"background\") tells them apart"
+            ? "noise (\"jitter\", \"stragglers\" or \"background\") makes them differ"
         : sections->collectives.fidelity == CS_FIDELITY_FLOW
             ? "collectives are simulated message by message (\"fidelity\": \"flow\")"
             : "";
@@ -430,11 +429,9 @@ cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *paral
     if (!f.reason[0])
         return CS_OK;
     if (sections->parallel.fold == CS_FOLD_YES)
-        return cs_json_invalid(
-            &place, error,
-            "must be \"auto\" or \"no\": not all devices of a stage do the same at "
-            "the same times: %s",
-            f.reason);
+        return cs_json_invalid(&place, error,
+                               "must be \"auto\" or \"no\": the devices of a stage differ: %s",
+                               f.reason);
     folded->reason = cs_arena_copy(arena, f.reason);
     return folded->reason ? CS_OK : cs_error_no_memory(error);
 }

@@ -43,7 +43,7 @@ static uint64_t n_parts(const cs_list *space)
 static void warn_of_platform(const cs_sections *sections, const cs_origins *origins)
 {
     static const char meet[] =
-        "a \"sharing\" by which messages meet: max_min, or phi with \"count\"";
+        "a \"sharing\" with contention between messages: max_min, or phi with \"count\"";
     static const char linked[] = "a topology that has links";
     const cs_json_place place = {.up = &sections->root, .key = "platform"};
     const cs_platform_section *given = &sections->platform;

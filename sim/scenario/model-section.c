@@ -41,22 +41,23 @@ const cs_field cs_scenario_model_fields[] = {
             "batch size; 0: a micro-batch has that batch size; required for a named model"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "the optimizer: sgd has no states, momentum one and adam two values per weight; muon: "
-            "one for each weight of a matrix, and adam for all others; none: weights are not "
-            "updated"},
+     .doc = "optimizer; sgd: no states; momentum: one value per weight; adam: two values per "
+            "weight; muon: one value per weight of a matrix, and adam for all other weights; none: "
+            "weights are not updated"},
     {"newton_schulz_steps", CS_FIELD_COUNT, offsetof(cs_model_section, newton_schulz_steps),
      .fallback = "", .min = 1, .max = 1000,
      .doc = "for a named model with the optimizer muon: Newton-Schulz iterations per matrix; "
             "default: 5"},
     {"muon_tensor", CS_FIELD_CHOICE, offsetof(cs_model_section, muon_tensor),
      .fallback = "blockwise", .choices = cs_muon_tensor_names,
-     .doc = "for a named model with the optimizer muon and tensor parallelism: a device "
-            "orthogonalises its part of a matrix by itself; the whole matrix, which it gathers; or "
-            "its part of the whole, with an all-reduce per iteration"},
+     .doc = "for a named model with the optimizer muon and tensor parallelism; blockwise: a device "
+            "orthogonalises its part of a matrix independently; duplicated: the whole matrix, "
+            "which it gathers; distributed: its part of the whole matrix, with an all-reduce per "
+            "iteration"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
-     .doc = "type in which gradients are summed, kept and sent: the type of the weights, or always "
-            "fp32"},
+     .doc = "type of the gradients when they are summed, stored and sent: the type of the weights, "
+            "or always fp32"},
     {"main_weights", CS_FIELD_CHOICE, offsetof(cs_model_section, main_weights), .fallback = "fp32",
      .choices = main_names,
      .doc = "type of the master copy that the optimizer updates, if the weights are narrower; "
@@ -78,7 +79,7 @@ const cs_field cs_scenario_uniform_fields[] = {
     {"weights", CS_FIELD_BYTES, offsetof(cs_uniform_section, weights), .fallback = "0 B",
      .doc = "weights of a layer"},
     {"activation", CS_FIELD_BYTES, offsetof(cs_uniform_section, activation), .fallback = "0 B",
-     .doc = "output of a layer per micro-batch, which is also what it keeps for its backward"},
+     .doc = "output of a layer per micro-batch, and its saved activations"},
     {"workspace", CS_FIELD_BYTES, offsetof(cs_uniform_section, workspace), .fallback = "0 B",
      .doc = "memory that a layer needs only while it computes"},
     {0},
@@ -107,8 +108,8 @@ static cs_status refuse_workload(const cJSON *value, const cs_json_place *model,
         if (cs_json_member(value, field->name))
             status =
                 cs_json_invalid(&key, error,
-                                "must be left out: this model has its own times and sizes, and "
-                                "the key goes with \"name\" only");
+                                "must be left out: this model has its own times and sizes; the "
+                                "key requires \"name\"");
     }
     return status;
 }
@@ -139,8 +140,7 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
         return CS_OK;
     if (precision_of_file && why.count == 1)
         return cs_json_invalid(&place, error,
-                               "%s (torch_dtype of /model/name, unless /model/precision says "
-                               "another)",
+                               "%s (torch_dtype of /model/name, unless /model/precision is given)",
                                why.text);
     (void)cs_json_pass_on(&place, &why, error);
     return CS_INVALID;

@@ -18,11 +18,11 @@ static const cs_field pair_field = {"pair", CS_FIELD_LIST, .of = &device_field, 
 const cs_field cs_scenario_background_fields[] = {
     {"flows", CS_FIELD_COUNT, offsetof(cs_background_section, flows), .fallback = "0",
      .max = 1 << 16,
-     .doc = "number of sources of messages; each sends from one device to another, both drawn anew "
-            "for every run"},
+     .doc = "number of message sources; each sends from one device to another, both drawn at "
+            "random for every run"},
     {"pairs", CS_FIELD_LIST, offsetof(cs_background_section, pairs), .fallback = "",
      .of = &pair_field, .least = 1,
-     .doc = "instead of flows: one source for each pair, from the first device to the second",
+     .doc = "instead of flows: one source per pair, from the first device to the second",
      .shape = "[[device, device], ...]"},
     {"bytes", CS_FIELD_BYTES, offsetof(cs_background_section, bytes), .min = 1,
      .doc = "size of a message"},
@@ -84,8 +84,8 @@ static cs_status take_background(const cs_background_section *section, cs_sharin
         return cs_json_invalid(&place, error, "must have one of \"flows\" and \"pairs\"");
     if (sharing == CS_SHARING_NONE || sharing == CS_SHARING_PHI)
         return cs_json_invalid(&place, error,
-                               "needs a \"sharing\" by which messages meet: fifo, max_min, or phi "
-                               "with \"count\"");
+                               "needs a \"sharing\" with contention between messages: fifo, "
+                               "max_min, or phi with \"count\"");
     noise->n_sources = section->flows;
     noise->bytes = section->bytes;
     noise->gap = section->gap;

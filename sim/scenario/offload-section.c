@@ -11,29 +11,28 @@ enum { MOST_LAYERS = 1 << 16 };
 
 const cs_field cs_scenario_offload_fields[] = {
     {"layers", CS_FIELD_COUNT, AT(layers), .fallback = "", .min = 1, .max = MOST_LAYERS,
-     .doc = "how many layers of each stage are offloaded, the first ones of those that keep "
-            "something to offload (Megatron Core's cpu_offloading_num_layers); default: all but "
+     .doc = "number of layers to offload per stage, counted from the first layer that saves "
+            "something to offload (Megatron Core's cpu_offloading_num_layers); default: all except "
             "the last"},
     {"operators", CS_FIELD_LIST, AT(operators), .fallback = "[]", .of = &operator_field,
-     .doc = "for a named model: only what these operators keep is offloaded; names, or parts of "
-            "names, as in recompute_operators (Megatron Core's offload_modules); default: what all "
-            "operators keep",
+     .doc = "for a named model: operators whose saved activations are offloaded; names, or parts "
+            "of names, as in recompute_operators (Megatron Core's offload_modules); default: all",
      .shape = "[name, ...]"},
     {"smallest", CS_FIELD_COUNT, AT(smallest), .fallback = "1048576", .max = 1 << 30,
      .doc = "for a named model: tensors with fewer elements of the activations' type stay on the "
             "device"},
     {"prefetch", CS_FIELD_COUNT, AT(prefetch), .fallback = "", .max = MOST_LAYERS,
-     .doc = "how many layers ahead of the backward a copy back can start; default: 1 with "
-            "operators, else the number of layers in the stage that are not offloaded, less 1 "
-            "(TransformerEngine)"},
+     .doc = "how many layers ahead of the backward a copy back to the device can start; default: 1 "
+            "with operators, else the number of layers of the stage that are not offloaded, minus "
+            "1 (TransformerEngine)"},
     {"in_flight", CS_FIELD_COUNT, AT(in_flight), .fallback = "", .max = MOST_LAYERS,
      .doc = "how many layers the forward can be ahead of the copies to the host: the forward of a "
-            "layer waits for the copy of the layer in_flight + 1 before it, counted among those "
-            "that keep something to offload, even if they stay on the device; default: unlimited "
-            "with operators, else as prefetch"},
+            "layer waits for the copy of the layer in_flight + 1 positions before it, counting all "
+            "layers that save something to offload, even if they stay on the device; default: "
+            "unlimited with operators, else as prefetch"},
     {"bandwidth", CS_FIELD_BANDWIDTH, AT(bandwidth), .fallback = "", .above_min = true,
-     .doc = "bandwidth that copies reach in each direction; default: that of the model's device "
-            "to its host"},
+     .doc = "bandwidth of copies in each direction; default: bandwidth between the model's device "
+            "and its host"},
     {0},
 };
 
@@ -97,13 +96,13 @@ static cs_status check_with(const cs_sections *sections, const cs_model *model,
     }
     if (repeats_layers(model) || repeats_stages(&sections->schedule))
         return cs_json_invalid(place, error,
-                               "does not go with recomputation of whole layers or stages, which "
-                               "leaves nothing to offload but their inputs");
+                               "cannot be combined with recomputation of whole layers or stages, "
+                               "which save only their inputs");
     if (isnan(sections->offload.bandwidth) && sections->model.device.host_bandwidth <= 0)
         return cs_json_invalid(place, error, "missing key \"bandwidth\": %s",
                                sections->model.workload.device
                                    ? "the description of the device has no \"host_link\""
-                                   : "there is no device whose description has it");
+                                   : "the model has no device that could supply it");
     return CS_OK;
 }
 

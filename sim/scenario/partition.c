@@ -13,7 +13,7 @@ static const cs_field document_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(document, file), .fallback = "",
      .doc = "a plan that `sim plan` wrote, relative to the scenario"},
     {"inline", CS_FIELD_JSON, offsetof(document, in_place), .fallback = "",
-     .doc = "what would stand in the file", .shape = "{plan}"},
+     .doc = "the contents of such a file", .shape = "{plan}"},
     {0},
 };
 

@@ -13,7 +13,7 @@ static cs_status check_mesh(const cs_sections *sections, const cs_mesh *mesh, cs
         return CS_OK;
     return cs_json_invalid(&place, error,
                            "must be \"balanced\", a list of layers or a plan with the section "
-                           "\"parallel\": the planner \"%s\" puts stages on devices by itself",
+                           "\"parallel\": the planner \"%s\" chooses the devices of stages itself",
                            partition->planner->name);
 }
 
@@ -86,8 +86,8 @@ static cs_status place(const cs_mesh *mesh, bool given, const cs_json_place *at,
         counts[s] = cs_mesh_holders(mesh, s, devices + n);
         if (given && !agrees(plan, s, devices + n, counts[s]))
             return cs_json_invalid(at, error,
-                                   "must put stage %u on the devices on which the schedule \"%s\" "
-                                   "has it, %u of them, the first being %u",
+                                   "must put stage %u where the schedule \"%s\" puts it: on %u "
+                                   "devices, the first being %u",
                                    s, mesh->schedule->name, counts[s], devices[n]);
         n += counts[s];
     }

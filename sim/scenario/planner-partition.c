@@ -108,8 +108,8 @@ cs_status cs_scenario_find_pattern(const cs_sections *sections, const cs_job *un
     if (plan->n_stages > PATTERN_STAGES)
         return cs_json_invalid(
             &place, error,
-            "must have a \"pattern\": several of its %u stages are on one device, "
-            "and for more than %d none is looked for",
+            "must have a \"pattern\": several of its %u stages are on one device, and patterns are "
+            "searched for at most %d stages",
             plan->n_stages, PATTERN_STAGES);
     const cs_chain_rules *rules = schedule->kind->chain_rules
                                       ? schedule->kind->chain_rules(schedule->params)

@@ -38,9 +38,9 @@ const cs_field cs_scenario_platform_fields[] = {
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
     {"reserve", CS_FIELD_LIST, offsetof(cs_platform_section, reserve), .fallback = "",
      .of = &reserve_field, .each = true,
-     .doc = "memory of each device set aside for what is not simulated: the driver's context, "
-            "communicators, fragmentation, library buffers; default: if \"memory\" is not given "
-            "either, the context and the communicators (one for each axis of the mesh with more "
+     .doc = "memory per device that is set aside because its use is not simulated: the driver's "
+            "context, communicators, fragmentation, library buffers; default: if \"memory\" is not "
+            "given either, the context and the communicators (one per axis of the mesh with more "
             "than one rank) of the named model's device, else 0",
      .shape = "bytes or [bytes, ...]"},
     {"speed", CS_FIELD_LIST, offsetof(cs_platform_section, speed), .fallback = "1",
@@ -57,9 +57,9 @@ const cs_field cs_scenario_platform_fields[] = {
             "transfers on the link"},
     {"messages", CS_FIELD_CHOICE, offsetof(cs_platform_section, messages), .fallback = "in_order",
      .choices = messages_names,
-     .doc = "how one device's messages to another for the same purpose are sent, except in "
-            "collectives; in_order: one after another, as NCCL and MPI do; independent: all that "
-            "are ready share the links"},
+     .doc = "how messages with the same source, target and purpose are sent, except in "
+            "collectives; in_order: one after another, as by NCCL and MPI; independent: all ready "
+            "messages share the links"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
      .doc = "sender and receiver of a message between stages compute nothing until it has arrived"},
     {"slowdown", CS_FIELD_LIST, offsetof(cs_platform_section, slowdown), .fallback = "",
@@ -69,7 +69,7 @@ const cs_field cs_scenario_platform_fields[] = {
      .shape = "{slowdown} or [{slowdown}, ...]"},
     {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
      .of = cs_noise_spread_fields, .size = sizeof(cs_spread),
-     .doc = "share of its bandwidth that each link loses, for the whole run", .shape = "{spread}"},
+     .doc = "share of the bandwidth that each link loses for the whole run", .shape = "{spread}"},
     {"stragglers", CS_FIELD_OBJECT, offsetof(cs_platform_section, stragglers), .fallback = "",
      .of = cs_scenario_stragglers_fields, .size = sizeof(cs_stragglers_section),
      .doc = "devices and computations that are slower", .shape = "{stragglers}"},
@@ -134,8 +134,7 @@ static cs_status settle_sharing(cs_platform_section *platform, const cs_json_pla
     platform->shared = sharings[platform->sharing];
     platform->coefficient = 1;
     if (platform->shared != CS_SHARING_PHI)
-        return given ? cs_json_invalid(&place, error, "goes with \"sharing\": \"phi\" only")
-                     : CS_OK;
+        return given ? cs_json_invalid(&place, error, "requires \"sharing\": \"phi\"") : CS_OK;
     if (!given)
         return cs_json_invalid(&place, error,
                                "must be given with \"sharing\": \"phi\": a number >= 1 or "
@@ -154,8 +153,8 @@ static cs_status settle_messages(cs_platform_section *platform, const cs_json_pl
     platform->independent_messages = platform->messages == INDEPENDENT;
     if (platform->independent_messages && platform->shared == CS_SHARING_FIFO)
         return cs_json_invalid(&place, error,
-                               "must be \"in_order\" with \"sharing\": \"fifo\", where a link "
-                               "carries one message after the other");
+                               "must be \"in_order\" with \"sharing\": \"fifo\": a link carries "
+                               "one message after another");
     return CS_OK;
 }
 

@@ -30,7 +30,7 @@ const cs_field cs_scenario_slowdown_fields[] = {
      .choices = compute_names, .doc = "which computations are slowed down"},
     {"communication", CS_FIELD_CHOICE, offsetof(cs_slowdown_rule, communication), .fallback = "any",
      .choices = communication_names,
-     .doc = "by which communication; messages: those from device to device outside collectives"},
+     .doc = "the communication that slows them down; messages: all messages outside collectives"},
     {0}};
 
 static bool is_of(const cs_slowdown_rule *rule, uint32_t compute, uint32_t origin)

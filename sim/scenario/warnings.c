@@ -29,7 +29,7 @@ static void warn_ties(const cs_schedule *kind, const cs_job *job, const cs_json_
     const cs_layer *borrower = &job->model->layers[tie.layer];
     (void)cs_json_invalid(&place, warnings,
                           "\"%s\" does not sum the gradients of the weights that \"%s\" and \"%s\" "
-                          "share: their two stages update a copy each",
+                          "share: each of their stages updates its own copy",
                           kind->name, borrower->tied_to, borrower->name);
 }
 
@@ -54,7 +54,7 @@ static void warn_background(const cs_sections *sections, const cs_scenario *scen
         fidelity != CS_FIDELITY_AUTO &&
         has_collectives(scenario->plan, scenario->platform.n_devices))
         (void)cs_json_invalid(&place, warnings,
-                              "does not slow down collectives, which are delays here "
+                              "does not slow down collectives, because they are delays "
                               "(/collectives/fidelity is \"%s\"); with \"flow\" they share links",
                               cs_fidelity_name(fidelity));
 }
@@ -65,7 +65,7 @@ static void warn_of_name(const char *name, cs_recompute_effect effect,
     if (effect == CS_RECOMPUTE_DISCARD)
         (void)cs_json_invalid(recompute, warnings,
                               "recomputing \"%s\" takes time and frees no memory, because its "
-                              "results are kept for other operators; name it in "
+                              "results are saved for other operators; add it to "
                               "/model/discard_operators as well, or leave it out",
                               name);
     else if (effect == CS_RECOMPUTE_IDLE)
