@@ -373,13 +373,13 @@ static const struct {
     {"no device",
      "{\"schema_version\": 1, \"model\": {\"name\": \"vgg16\", \"batch_size\": 32}, \"platform\": "
      "\"ideal\", \"schedule\": {\"kind\": \"sequential\"}" COSTS(", \"compute\": [" LINEAR "]") "}",
-     "/model/device: must be given, for the costs lack 111 of 111 times: conv n=32 "},
+     "/model/device: must be given, because the costs lack 111 of 111 times: conv n=32 "},
     {"no message measured",
      "{\"schema_version\": 1, \"model\": {\"uniform\": {\"layers\": 4, \"forward\": 1, "
      "\"backward\": 1}}, "
      "\"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 4, \"bandwidth\": \"measured "
      "node\"}, \"schedule\": {\"kind\": \"gpipe\", \"micro_batches\": 4}}",
-     "/platform/bandwidth: no costs of a message between two ranks on the level \"node\""},
+     "/platform/bandwidth: the costs lack messages between two ranks on the level \"node\""},
     {"neither latency nor bandwidth",
      "{\"schema_version\": 1, \"model\": {\"uniform\": {\"layers\": 4, \"forward\": 1, "
      "\"backward\": 1}}, "

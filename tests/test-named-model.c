@@ -211,8 +211,8 @@ static const struct {
      "s.json: /model/parameters/image: must be from 1 to 65536 (got 0)"},
     {"keys of a named model",
      "\"uniform\": {\"layers\": 1, \"forward\": 1, \"backward\": 1}, \"device\": \"v100\"",
-     "s.json: /model/device: must be left out: this model has its own times and sizes, and the "
-     "key goes with \"name\" only"},
+     "s.json: /model/device: must be left out: this model has its own times and sizes; the key "
+     "requires \"name\""},
     {"two models", "\"name\": \"vgg16\", \"file\": \"x.json\"",
      "s.json: /model: must have exactly one of \"file\", \"name\", \"uniform\" and \"inline\" (got "
      "\"file\" and \"name\")"},

@@ -305,12 +305,12 @@ static void refusals(void **state)
         {"{'bandwidth': '1 GB/s'}", "", "",
          "/offload: needs the section \"parallel\"; use /parallel={\"data\": 1}"},
         {"{}", "'parallel': {'data': 1},", "",
-         "/offload: missing key \"bandwidth\": there is no device whose description has it"},
+         "/offload: missing key \"bandwidth\": the model has no device that could supply it"},
         {"{'operators': ['mlp'], 'bandwidth': '1 GB/s'}", "'parallel': {'data': 1},", "",
          "/offload/operators: must be left out: only a named model has operators"},
         {"{'bandwidth': '1 GB/s'}", "'parallel': {'data': 1},", ", 'recompute': true",
-         "/offload: does not go with recomputation of whole layers or stages, which leaves nothing "
-         "to offload but their inputs"},
+         "/offload: cannot be combined with recomputation of whole layers or stages, which save "
+         "only their inputs"},
     };
     (void)state;
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -339,8 +339,8 @@ static void unknown_names(void **state)
                 {"h100", "'act', 'gellu'", "'act'",
                  ": /model/recompute_operators/1: gpt has no operator \"gellu\"; its first is \""},
                 {"h100", "'mlp'], 'discard_operators': ['act', 'attention'", "'act'",
-                 ": /model/discard_operators/1: gpt has no operator \"attention\" that is "
-                 "recomputed (/model/recompute_operators), whose result could be discarded"},
+                 ": /model/discard_operators/1: gpt has no recomputed operator \"attention\" whose "
+                 "result could be discarded (see /model/recompute_operators)"},
                 {"t4", "", "'act'",
                  "/offload: missing key \"bandwidth\": the description of the device has no "
                  "\"host_link\""}};

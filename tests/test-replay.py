@@ -377,7 +377,7 @@ class Missing(Case):
         rows = [([], 'AMD EPYC', []),
                 (['-s', '/model/device="v100"'], 'AMD EPYC', [v100]),
                 (['-s', '/costs=' + several], 'AMD EPYC, Made-up GPU',
-                 ['the costs are of different devices: AMD EPYC, Made-up GPU'])]
+                 ['the costs were measured on different devices: AMD EPYC, Made-up GPU'])]
         for settings, devices, warnings in rows:
             words = ['run', os.path.join(folder, 'replay/vit-dp.json'), '--no-output', *settings]
             costs = json.loads(self.sim(*words, '--json').stdout)['costs']

@@ -190,7 +190,7 @@ static void expect_warning(const scenario_run *run, const char *kind)
     char message[256];
     snprintf(message, sizeof(message),
              "/schedule/kind: \"%s\" does not sum the gradients of the weights that \"l0\" and "
-             "\"l2\" share: their two stages update a copy each",
+             "\"l2\" share: each of their stages updates its own copy",
              kind);
     if (!strstr(run->scenario.warnings.text, message))
         fail_msg("expected:\n%s\ngot:\n%s", message, run->scenario.warnings.text);

@@ -136,15 +136,6 @@ static cs_measured measured_by(pricing *p)
                          .device = device_of(p->costs)};
 }
 
-/* Whether micro-batches add their gradients to sums before the reduction. */
-static bool shares_sums(const cs_sections *sections)
-{
-    const cs_schedule_section *schedule = &sections->schedule;
-    const uint32_t zero = cs_parallel_section_zero(&sections->parallel, NULL);
-    return cs_schedule_micro_batches(schedule->kind, schedule->params) > 1 &&
-           (zero < 2 || sections->parallel.accumulate);
-}
-
 /* Returns the model's workload on one device, priced by `measured`, which must outlive it. */
 static cs_workload priced_workload(const cs_sections *sections, const cs_costs *costs,
                                    const cs_measured *measured, const cs_parallel *parallel)
@@ -152,7 +143,10 @@ static cs_workload priced_workload(const cs_sections *sections, const cs_costs *
     cs_workload workload = sections->model.workload;
     workload.costs = costs->n_compute > 0 ? measured : NULL;
     workload.split = parallel ? &parallel->split : NULL;
-    workload.kernels.sums_apart = shares_sums(sections);
+    const cs_schedule_section *schedule = &sections->schedule;
+    const uint32_t zero = cs_parallel_section_zero(&sections->parallel, NULL);
+    workload.kernels.sums_apart = cs_schedule_micro_batches(schedule->kind, schedule->params) > 1 &&
+                                  (zero < 2 || sections->parallel.accumulate);
     return workload;
 }
 
@@ -164,24 +158,6 @@ static void simplify(const char *from, size_t length, char *to, size_t size)
         if (isalnum((unsigned char)from[i]))
             to[end++] = (char)tolower((unsigned char)from[i]);
     to[end] = '\0';
-}
-
-/* Whether a hardware name matches a device: it contains the device's name, or a word of its title
- * with letters and digits, such as H100. */
-static bool is_called(const char *hardware, const cs_accelerator *device)
-{
-    char whole[256], part[64];
-    simplify(hardware, strlen(hardware), whole, sizeof(whole));
-    simplify(device->name, strlen(device->name), part, sizeof(part));
-    bool called = part[0] && strstr(whole, part);
-    for (const char *at = device->title; *at && !called; at += strspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
-        simplify(at, length, part, sizeof(part));
-        called = strlen(part) > 2 && strpbrk(part, "0123456789") &&
-                 strpbrk(part, "abcdefghijklmnopqrstuvwxyz") && strstr(whole, part);
-        at += length;
-    }
-    return called;
 }
 
 /* Warns if operators were measured on another device than the scenario's. */
@@ -197,7 +173,17 @@ static cs_status check_hardware(const pricing *p, const cs_workload *workload, c
         return CS_OK; /* other checks report an invalid device */
     cs_text_format(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
                    measured, device.title);
-    const bool same = is_called(measured, &device);
+    char whole[256], part[64];
+    simplify(measured, strlen(measured), whole, sizeof(whole));
+    simplify(device.name, strlen(device.name), part, sizeof(part));
+    bool same = part[0] && strstr(whole, part);
+    for (const char *at = device.title; *at && !same; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        simplify(at, length, part, sizeof(part));
+        same = strlen(part) > 2 && strpbrk(part, "0123456789") &&
+               strpbrk(part, "abcdefghijklmnopqrstuvwxyz") && strstr(whole, part);
+        at += length;
+    }
     cs_accelerator_finish(&device);
     return same ? CS_OK : warn(p->use, text, p->arena, error);
 }
@@ -232,18 +218,6 @@ static cs_status check_missing(const pricing *p, const cs_workload *workload,
 
 /* ---- models ---- */
 
-/* Returns the samples that a device computes at once. batch.c checks that the division has no
- * remainder. */
-static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
-{
-    const cs_schedule_section *schedule = &sections->schedule;
-    const uint32_t batch_size = sections->model.batch_size;
-    uint64_t parts = cs_schedule_micro_batches(schedule->kind, schedule->params);
-    if (mesh->n_devices > 0)
-        parts *= mesh->n_replicas;
-    return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
-}
-
 /* Reports names that match no operator, with their places in the scenario. */
 static cs_status check_operators(const cs_net *net, const char *const *names, uint32_t n,
                                  const cs_json_place *list, cs_error *error)
@@ -268,73 +242,6 @@ static bool is_recomputed(const cs_workload *workload, const char *op)
     return any;
 }
 
-static cs_status check_discards(const cs_net *net, const cs_workload *workload,
-                                const cs_json_place *list, cs_error *error)
-{
-    const char *const *names = workload->discard_operators.items;
-    for (uint32_t i = 0; i < workload->discard_operators.n; i++) {
-        const cs_json_place at = {.up = list, .index = (int)i};
-        bool any = false;
-        for (uint32_t p = 0; p < net->n_ops && !any; p++)
-            any = cs_recompute_means(names[i], net->ops[p].name) &&
-                  is_recomputed(workload, net->ops[p].name);
-        if (!any)
-            return cs_json_invalid(&at, error,
-                                   "%s has no recomputed operator \"%s\" whose result could be "
-                                   "discarded (see /model/recompute_operators)",
-                                   net->name, names[i]);
-    }
-    return CS_OK;
-}
-
-static cs_status check_operator_names(const cs_sections *sections, const cs_net *net,
-                                      const cs_workload *workload, cs_error *error)
-{
-    const cs_json_place model = {.up = &sections->root, .key = "model"};
-    const cs_json_place offload = {.up = &sections->root, .key = "offload"};
-    const cs_json_place recomputed = {.up = &model, .key = "recompute_operators"};
-    const cs_json_place offloaded = {.up = &offload, .key = "operators"};
-    const cs_json_place discarded = {.up = &model, .key = "discard_operators"};
-    CS_TRY(check_operators(net, workload->recompute_operators.items,
-                           workload->recompute_operators.n, &recomputed, error));
-    CS_TRY(check_discards(net, workload, &discarded, error));
-    return workload->offloads ? check_operators(net, workload->offload.operators,
-                                                workload->offload.n_operators, &offloaded, error)
-                              : CS_OK;
-}
-
-static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded,
-                            const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
-                            cs_model *model, cs_costs_use *use, cs_error *error)
-{
-    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
-    pricing p = {.costs = &loaded->costs, .arena = arena, .use = use};
-    const cs_measured measured = measured_by(&p);
-    cs_workload workload = priced_workload(sections, p.costs, &measured, parallel);
-    if (parallel)
-        CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
-    CS_TRY(check_operator_names(sections, &loaded->net, &workload, error));
-    workload.batch_size = micro_batch(sections, mesh);
-    CS_TRY(cs_workload_model(&workload, &loaded->net, model, error));
-    CS_TRY(check_hardware(&p, &workload, error));
-    return check_missing(&p, &workload, &sections->root, error);
-}
-
-/* Returns one layer per stage. */
-static cs_status count_layers(const cs_sections *sections, const cs_mesh *mesh, uint32_t *n,
-                              cs_error *error)
-{
-    const cs_schedule_section *schedule = &sections->schedule;
-    const cs_json_place model = {.up = &sections->root, .key = "model"};
-    const cs_json_place uniform = {.up = &model, .key = "uniform"};
-    const cs_json_place layers = {.up = &uniform, .key = "layers"};
-    if (!cs_mesh_counts_layers(schedule->kind))
-        return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
-                               schedule->kind->name);
-    *n = mesh->n_stages;
-    return CS_OK;
-}
-
 static cs_status make_uniform(const cs_sections *sections, const cs_mesh *mesh, cs_model *model,
                               cs_error *error)
 {
@@ -348,8 +255,16 @@ static cs_status make_uniform(const cs_sections *sections, const cs_mesh *mesh, 
                             .kept_bytes = uniform->activation,
                             .workspace_bytes = uniform->workspace};
     uint32_t n_layers = uniform->layers;
-    if (n_layers == 0)
-        CS_TRY(count_layers(sections, mesh, &n_layers, error));
+    if (n_layers == 0) {
+        const cs_schedule_section *schedule = &sections->schedule;
+        const cs_json_place model_place = {.up = &sections->root, .key = "model"};
+        const cs_json_place uniform_place = {.up = &model_place, .key = "uniform"};
+        const cs_json_place layers = {.up = &uniform_place, .key = "layers"};
+        if (!cs_mesh_counts_layers(schedule->kind))
+            return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
+                                   schedule->kind->name);
+        n_layers = mesh->n_stages;
+    }
     return cs_model_uniform(n_layers, &layer, model, error);
 }
 
@@ -405,25 +320,6 @@ static cs_status check_division(const cs_sections *sections, const cs_parallel *
     return CS_OK;
 }
 
-/* Notes the grid over which a named model was split. */
-static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_error *error)
-{
-    layer_axis axes[N_LAYER_AXES];
-    bool divided = false;
-    list_axes(parallel, model, axes);
-    for (size_t i = 0; i < N_LAYER_AXES; i++)
-        divided |= axes[i].size > 1;
-    if (!divided)
-        return CS_OK;
-    cs_grid *over = cs_arena_alloc(&model->arena, 1, sizeof(*over));
-    if (!over)
-        return cs_error_no_memory(error);
-    *over = parallel->split.grid;
-    over->data = over->shard = over->expert_shard = 1;
-    model->divided_over = over;
-    return CS_OK;
-}
-
 /* Without an optimizer nothing is updated, whatever the layers' update times. */
 static void leave_out_updates(const cs_sections *sections, cs_model *model)
 {
@@ -436,31 +332,65 @@ static void leave_out_updates(const cs_sections *sections, cs_model *model)
             model->batches[b].layers[i].update = 0;
 }
 
-static cs_status check_optimizer(const cs_sections *sections, const cs_model *model,
-                                 cs_error *error)
-{
-    const cs_json_place up = {.up = &sections->root, .key = "model"};
-    const cs_json_place place = {.up = &up, .key = "optimizer"};
-    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < model->n_layers; i++)
-        n += model->layers[i].n_matrices;
-    if (!(optimizer->other_ratio > 0) || n > 0)
-        return CS_OK;
-    return cs_json_invalid(&place, error, "cannot be \"%s\", which updates matrices: %s",
-                           optimizer->name,
-                           sections->model.workload.name
-                               ? "the model has no linear layer except the last"
-                               : "no layer of the model has \"matrices\"; use a named model");
-}
-
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
     if (sections->model.workload.name) {
-        CS_TRY(make_named(sections, loaded, parallel, mesh, arena, model, use, error));
-        CS_TRY(note_division(parallel, model, error));
+        const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+        pricing p = {.costs = &loaded->costs, .arena = arena, .use = use};
+        const cs_measured measured = measured_by(&p);
+        cs_workload workload = priced_workload(sections, p.costs, &measured, parallel);
+        if (parallel)
+            CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
+        const cs_json_place model_place = {.up = &sections->root, .key = "model"};
+        const cs_json_place offload = {.up = &sections->root, .key = "offload"};
+        const cs_json_place recomputed = {.up = &model_place, .key = "recompute_operators"};
+        const cs_json_place offloaded = {.up = &offload, .key = "operators"};
+        const cs_json_place discarded = {.up = &model_place, .key = "discard_operators"};
+        CS_TRY(check_operators(&loaded->net, workload.recompute_operators.items,
+                               workload.recompute_operators.n, &recomputed, error));
+        const char *const *names = workload.discard_operators.items;
+        for (uint32_t i = 0; i < workload.discard_operators.n; i++) {
+            const cs_json_place at = {.up = &discarded, .index = (int)i};
+            bool any = false;
+            for (uint32_t op = 0; op < loaded->net.n_ops && !any; op++)
+                any = cs_recompute_means(names[i], loaded->net.ops[op].name) &&
+                      is_recomputed(&workload, loaded->net.ops[op].name);
+            if (!any)
+                return cs_json_invalid(&at, error,
+                                       "%s has no recomputed operator \"%s\" whose result could be "
+                                       "discarded (see /model/recompute_operators)",
+                                       loaded->net.name, names[i]);
+        }
+        if (workload.offloads)
+            CS_TRY(check_operators(&loaded->net, workload.offload.operators,
+                                   workload.offload.n_operators, &offloaded, error));
+        /* Times are estimated for the samples that a device computes at once. batch.c checks that
+         * the division has no remainder. */
+        const cs_schedule_section *schedule = &sections->schedule;
+        const uint32_t batch_size = sections->model.batch_size;
+        uint64_t parts = cs_schedule_micro_batches(schedule->kind, schedule->params);
+        if (mesh->n_devices > 0)
+            parts *= mesh->n_replicas;
+        workload.batch_size = batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
+        CS_TRY(cs_workload_model(&workload, &loaded->net, model, error));
+        CS_TRY(check_hardware(&p, &workload, error));
+        CS_TRY(check_missing(&p, &workload, &sections->root, error));
+        /* Note the grid over which a named model was split. */
+        layer_axis axes[N_LAYER_AXES];
+        bool divided = false;
+        list_axes(parallel, model, axes);
+        for (size_t i = 0; i < N_LAYER_AXES; i++)
+            divided |= axes[i].size > 1;
+        if (divided) {
+            cs_grid *over = cs_arena_alloc(&model->arena, 1, sizeof(*over));
+            if (!over)
+                return cs_error_no_memory(error);
+            *over = parallel->split.grid;
+            over->data = over->shard = over->expert_shard = 1;
+            model->divided_over = over;
+        }
     } else if (sections->model.uniform) {
         CS_TRY(make_uniform(sections, mesh, model, error));
         CS_TRY(check_division(sections, parallel, model, error));
@@ -471,7 +401,19 @@ cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
     }
     model->float_gradients = sections->model.gradients != 0;
     leave_out_updates(sections, model);
-    return check_optimizer(sections, model, error);
+    const cs_json_place up = {.up = &sections->root, .key = "model"};
+    const cs_json_place optimizer_place = {.up = &up, .key = "optimizer"};
+    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        n += model->layers[i].n_matrices;
+    if (!(optimizer->other_ratio > 0) || n > 0)
+        return CS_OK;
+    return cs_json_invalid(&optimizer_place, error, "cannot be \"%s\", which updates matrices: %s",
+                           optimizer->name,
+                           sections->model.workload.name
+                               ? "the model has no linear layer except the last"
+                               : "no layer of the model has \"matrices\"; use a named model");
 }
 
 cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,

@@ -30,20 +30,6 @@ static cs_status one_layer_each(uint32_t n_stages, cs_plan *plan, cs_error *erro
 /* The search stores a double per stage and possible last layer: 2 GiB at most. */
 static const double most_entries = 1 << 28;
 
-static cs_status check_effort(uint32_t n_layers, uint32_t n_stages, const cs_json_place *root,
-                              cs_error *error)
-{
-    const double layers = n_layers, stages = n_stages;
-    cs_json_place section = {.up = root, .key = "schedule"};
-    cs_json_place place = {.up = &section, .key = "partition"};
-    if (stages * (layers - stages + 1) <= most_entries)
-        return CS_OK;
-    return cs_json_invalid(&place, error,
-                           "balancing %u layers over %u stages takes too much memory; give the "
-                           "cuts as a list or a plan",
-                           n_layers, n_stages);
-}
-
 /* Makes a model of mini-batches whose forward runs per micro-batch and whose backward runs once. */
 static cs_status weigh_mini_batch(const cs_model *model, const cs_batch *batch, cs_arena *arena,
                                   cs_model *weighed, cs_error *error)
@@ -91,7 +77,16 @@ static cs_status balance(const cs_sections *sections, const cs_job *job, const c
     if (balance.n_stages == n_layers)
         return one_layer_each(balance.n_stages, plan, error);
     if (balance.n_stages < n_layers) {
-        CS_TRY(check_effort(n_layers, balance.n_stages, &sections->root, error));
+        const double layers = n_layers, stages = balance.n_stages;
+        cs_json_place section = {.up = &sections->root, .key = "schedule"};
+        cs_json_place place = {.up = &section, .key = "partition"};
+        if (stages * (layers - stages + 1) > most_entries) {
+            return cs_json_invalid(
+                &place, error,
+                "balancing %u layers over %u stages takes too much memory; give the "
+                "cuts as a list or a plan",
+                n_layers, balance.n_stages);
+        }
         return cs_plan_balanced(&balance, plan, error);
     }
     (void)cs_json_invalid(
@@ -203,18 +198,6 @@ static cs_status check_plan(const cs_schedule *kind, const cs_plan *plan, uint32
     return status;
 }
 
-/* Checks that every stage is on one device of the platform. */
-static cs_status check_planned(const cs_plan *plan, uint32_t n_devices, const cs_json_place *place,
-                               cs_error *error)
-{
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        if (plan->stages[s].n_devices != 1 || cs_plan_device(plan, s) >= n_devices)
-            return cs_json_invalid(place, error, "must put stage %u on one device below %u", s,
-                                   n_devices);
-    }
-    return CS_OK;
-}
-
 /* ---- putting it together ---- */
 
 static cs_status make_partitioned(const cs_sections *sections, const cs_job *job,
@@ -255,7 +238,13 @@ static cs_status settle_devices(const cs_sections *sections, const cs_job *job, 
         return cs_scenario_place(mesh, given, &place, &planned->plan, error);
     if (!mesh->planned)
         return check_plan(schedule->kind, &planned->plan, job->n_devices, &place, arena, error);
-    CS_TRY(check_planned(&planned->plan, job->n_devices, &place, error));
+    /* Check that every stage is on one device of the platform. */
+    for (uint32_t s = 0; s < planned->plan.n_stages; s++) {
+        if (planned->plan.stages[s].n_devices != 1 ||
+            cs_plan_device(&planned->plan, s) >= job->n_devices)
+            return cs_json_invalid(&place, error, "must put stage %u on one device below %u", s,
+                                   job->n_devices);
+    }
     return cs_scenario_find_pattern(sections, job, arena, &planned->plan, &planned->pattern, error);
 }
 

@@ -137,25 +137,6 @@ static const cs_kind kinds[CS_N_COST_COLLECTIVES] = {
     [CS_COST_GATHER] = CS_GATHER,
 };
 
-static cs_status take_collective(const cs_cost_network *from, cs_arena *arena,
-                                 cs_measured_collective *to, cs_error *error)
-{
-    cs_measured_regime *regimes = cs_arena_alloc(arena, from->n_regimes, sizeof(*regimes));
-    if (!regimes)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < from->n_regimes; i++)
-        regimes[i] = (cs_measured_regime){from->regimes[i].from, from->regimes[i].alpha.value,
-                                          from->regimes[i].beta.value};
-    *to = (cs_measured_collective){
-        .kind = kinds[from->collective],
-        .network = from->level == CS_COST_LEVEL_NETWORK,
-        .ranks = from->ranks,
-        .largest = from->n_points > 0 ? from->points[from->n_points - 1].bytes : 0,
-        .n_regimes = from->n_regimes,
-        .regimes = regimes};
-    return CS_OK;
-}
-
 cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *arena,
                                            const cs_measured_collectives **out, cs_error *error)
 {
@@ -165,10 +146,22 @@ cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *aren
     if (!all || !entries)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < costs->n_network; i++) {
-        const cs_cost_collective collective = costs->network[i].collective;
-        if (collective == CS_COST_SEND || collective == CS_COST_STREAM)
+        const cs_cost_network *from = &costs->network[i];
+        if (from->collective == CS_COST_SEND || from->collective == CS_COST_STREAM)
             continue; /* costs of links: see below */
-        CS_TRY(take_collective(&costs->network[i], arena, &entries[n++], error));
+        cs_measured_regime *regimes = cs_arena_alloc(arena, from->n_regimes, sizeof(*regimes));
+        if (!regimes)
+            return cs_error_no_memory(error);
+        for (uint32_t r = 0; r < from->n_regimes; r++)
+            regimes[r] = (cs_measured_regime){from->regimes[r].from, from->regimes[r].alpha.value,
+                                              from->regimes[r].beta.value};
+        entries[n++] = (cs_measured_collective){
+            .kind = kinds[from->collective],
+            .network = from->level == CS_COST_LEVEL_NETWORK,
+            .ranks = from->ranks,
+            .largest = from->n_points > 0 ? from->points[from->n_points - 1].bytes : 0,
+            .n_regimes = from->n_regimes,
+            .regimes = regimes};
     }
     *all = (cs_measured_collectives){n, entries};
     *out = n > 0 ? all : NULL;

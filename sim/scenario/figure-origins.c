@@ -142,19 +142,13 @@ static const cJSON *value_of(void *context, const char *key, cJSON *made)
     return cs_json_at(of->root, key);
 }
 
-/* Returns the section of a key, or NULL. */
-static const cJSON *section_of(const cJSON *root, const char *key)
-{
-    char name[64];
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(key + 1, "/"), key + 1);
-    return cs_json_member(root, name);
-}
-
 /* Whether the document has the section of a key. "collectives" and "memory" count even if absent:
  * all their keys have defaults. */
 static bool has_section(const cJSON *root, const char *key)
 {
-    const cJSON *section = section_of(root, key);
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(key + 1, "/"), key + 1);
+    const cJSON *section = cs_json_member(root, name);
     return cJSON_IsObject(section) ||
            (!section && (starts(key, "/collectives/") || starts(key, "/memory/")));
 }
@@ -213,25 +207,6 @@ static cs_status list_members(const cJSON *root, cs_arena *arena, cs_origins *or
             continue;
         origins->figures[origins->n++] = (cs_figure_source){
             .key = m->key, .origin = given ? CS_ORIGIN_GIVEN : CS_ORIGIN_DEFAULT};
-    }
-    return CS_OK;
-}
-
-/* Notes the values that members have got. */
-static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *origins,
-                             cs_error *error)
-{
-    for (uint32_t i = 0; i < origins->n; i++) {
-        cs_figure_source *figure = &origins->figures[i];
-        const cJSON *value = cs_json_at(root, figure->key);
-        const char *fallback = cs_runtime_member_default(figure->key);
-        char *printed = value ? cJSON_PrintUnformatted(value) : NULL;
-        if (value && !printed)
-            return cs_error_no_memory(error);
-        figure->value = cs_arena_copy(arena, printed ? printed : *fallback ? fallback : "none");
-        free(printed);
-        if (!figure->value)
-            return cs_error_no_memory(error);
     }
     return CS_OK;
 }
@@ -334,7 +309,20 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     if (!made.runtime)
         return cs_error_no_memory(error);
     *origins = made;
-    return note_values(root, arena, origins, error);
+    /* Note the values that members have got. */
+    for (uint32_t i = 0; i < origins->n; i++) {
+        cs_figure_source *figure = &origins->figures[i];
+        const cJSON *value = cs_json_at(root, figure->key);
+        const char *fallback = cs_runtime_member_default(figure->key);
+        char *printed = value ? cJSON_PrintUnformatted(value) : NULL;
+        if (value && !printed)
+            return cs_error_no_memory(error);
+        figure->value = cs_arena_copy(arena, printed ? printed : *fallback ? fallback : "none");
+        free(printed);
+        if (!figure->value)
+            return cs_error_no_memory(error);
+    }
+    return CS_OK;
 }
 
 void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, size_t size)
@@ -351,28 +339,6 @@ void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, s
 }
 
 /* ---- measurements ---- */
-
-/* Adds the source of operator times: cost files, a model file, or else the device's description. */
-static void add_operators(const cs_workload *workload, const cs_costs_use *use, cs_arena *arena,
-                          cs_origins *origins)
-{
-    cs_figure_source *row = &origins->figures[origins->n];
-    char text[96];
-    if (!workload->name)
-        return;
-    *row = (cs_figure_source){"/model/device", workload->device, CS_ORIGIN_ASSUMED,
-                              "data of the device (sim list devices)"};
-    if (use->n_measured > 0) {
-        snprintf(text, sizeof(text), "%u of %u times of operators", use->n_measured,
-                 use->n_measured + use->n_estimated);
-        *row = (cs_figure_source){"/costs", cs_arena_copy(arena, text), CS_ORIGIN_MEASURED,
-                                  use->files};
-    } else if (workload->measured) {
-        *row = (cs_figure_source){"/model/measured", "times of layers", CS_ORIGIN_MEASURED,
-                                  workload->measured};
-    }
-    origins->n += row->value != NULL;
-}
 
 static void add_table(uint32_t n, const char *what, const cs_costs_use *use, cs_arena *arena,
                       cs_origins *origins)
@@ -391,7 +357,24 @@ cs_status cs_origins_add_measured(const cs_sections *sections, const cs_costs *c
 {
     if (!origins->runtime)
         return CS_OK;
-    add_operators(&sections->model.workload, use, arena, origins);
+    /* Add the source of operator times: cost files, a model file, or else the device's
+     * description. */
+    cs_figure_source *row = &origins->figures[origins->n];
+    char text[96];
+    if (sections->model.workload.name) {
+        *row = (cs_figure_source){"/model/device", sections->model.workload.device,
+                                  CS_ORIGIN_ASSUMED, "data of the device (sim list devices)"};
+        if (use->n_measured > 0) {
+            snprintf(text, sizeof(text), "%u of %u times of operators", use->n_measured,
+                     use->n_measured + use->n_estimated);
+            *row = (cs_figure_source){"/costs", cs_arena_copy(arena, text), CS_ORIGIN_MEASURED,
+                                      use->files};
+        } else if (sections->model.workload.measured) {
+            *row = (cs_figure_source){"/model/measured", "times of layers", CS_ORIGIN_MEASURED,
+                                      sections->model.workload.measured};
+        }
+        origins->n += row->value != NULL;
+    }
     add_table(costs->n_network, "times of collectives", use, arena, origins);
     add_table(costs->n_bandwidths, "bandwidths of links", use, arena, origins);
     for (uint32_t i = 0; i < origins->n; i++)

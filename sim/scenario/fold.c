@@ -146,15 +146,6 @@ static cs_status note_number(walk *w, double number, cs_error *error)
     return note(w, bits, error);
 }
 
-static void use_link(walk *w, uint32_t link)
-{
-    link_use *use = &w->links[link];
-    const uint32_t place = w->place + 1, message = w->message + 1;
-    use->place = use->place == 0 || use->place == place ? place : SEVERAL;
-    use->message = use->message == 0 || use->message == message ? message : SEVERAL;
-    use->count++;
-}
-
 /* A link used by several places counts a message for all of them. If they send different messages
  * over it, their timing is unknown. */
 static cs_status compare_link(walk *w, uint32_t link, cs_error *error)
@@ -191,31 +182,15 @@ static cs_status walk_message(walk *w, uint32_t source, uint32_t target, cs_erro
     for (uint32_t i = 0; i < n && !w->folding->reason[0]; i++) {
         if (w->comparing)
             CS_TRY(compare_link(w, route.links[i], error));
-        else
-            use_link(w, route.links[i]);
+        else {
+            link_use *use = &w->links[route.links[i]];
+            const uint32_t place = w->place + 1, message = w->message + 1;
+            use->place = use->place == 0 || use->place == place ? place : SEVERAL;
+            use->message = use->message == 0 || use->message == message ? message : SEVERAL;
+            use->count++;
+        }
     }
     w->message++;
-    return CS_OK;
-}
-
-/* Visits the messages over all stage boundaries, each pair of devices once: devices of a rank hold
- * all of its stages, so most boundaries have the same pair. */
-static cs_status walk_place(walk *w, cs_error *error)
-{
-    const folding *f = w->folding;
-    const cs_plan *plan = f->plan;
-    w->n_links = w->at = w->message = 0;
-    for (uint32_t r = 0; r < f->n_ranks; r++)
-        w->next[device_of(f, r, w->place)] = 0;
-    for (uint32_t s = 0; s + 1 < plan->n_stages && !f->reason[0]; s++) {
-        const uint32_t a = plan->devices[plan->stages[s].first_device + w->place];
-        const uint32_t b = plan->devices[plan->stages[s + 1].first_device + w->place];
-        if (a == b || w->next[a] == b + 1)
-            continue;
-        w->next[a] = b + 1;
-        CS_TRY(walk_message(w, a, b, error));
-        CS_TRY(walk_message(w, b, a, error));
-    }
     return CS_OK;
 }
 
@@ -223,8 +198,24 @@ static cs_status walk_places(walk *w, cs_error *error)
 {
     for (uint32_t pass = 0; pass < 2; pass++) {
         w->comparing = pass == 1;
-        for (w->place = 0; w->place < w->folding->places && !w->folding->reason[0]; w->place++)
-            CS_TRY(walk_place(w, error));
+        for (w->place = 0; w->place < w->folding->places && !w->folding->reason[0]; w->place++) {
+            /* Visit the messages over all stage boundaries, each pair of devices once: devices of a
+             * rank hold all of its stages, so most boundaries have the same pair. */
+            const folding *f = w->folding;
+            const cs_plan *plan = f->plan;
+            w->n_links = w->at = w->message = 0;
+            for (uint32_t r = 0; r < f->n_ranks; r++)
+                w->next[device_of(f, r, w->place)] = 0;
+            for (uint32_t s = 0; s + 1 < plan->n_stages && !f->reason[0]; s++) {
+                const uint32_t a = plan->devices[plan->stages[s].first_device + w->place];
+                const uint32_t b = plan->devices[plan->stages[s + 1].first_device + w->place];
+                if (a == b || w->next[a] == b + 1)
+                    continue;
+                w->next[a] = b + 1;
+                CS_TRY(walk_message(w, a, b, error));
+                CS_TRY(walk_message(w, b, a, error));
+            }
+        }
     }
     return CS_OK;
 }
@@ -261,20 +252,6 @@ static uint32_t rack_of(const folding *f, uint32_t device)
     return f->platform->rack_devices > 0 ? device / f->platform->rack_devices : 0;
 }
 
-/* Whether members k and k + 1 have the same distance in two groups. */
-static cs_status compare_steps(folding *f, const uint32_t a[2], const uint32_t b[2], bool *alike,
-                               cs_error *error)
-{
-    cs_route pair[2];
-    CS_TRY(cs_route_find(f->platform, a[0], a[1], NULL, &pair[0], error));
-    CS_TRY(cs_route_find(f->platform, b[0], b[1], NULL, &pair[1], error));
-    *alike = pair[0].latency == pair[1].latency && pair[0].n == pair[1].n &&
-             !(pair[0].bandwidth < pair[1].bandwidth) && !(pair[0].bandwidth > pair[1].bandwidth) &&
-             (node_of(f, a[0]) == node_of(f, a[1])) == (node_of(f, b[0]) == node_of(f, b[1])) &&
-             (rack_of(f, a[0]) == rack_of(f, a[1])) == (rack_of(f, b[0]) == rack_of(f, b[1]));
-    return CS_OK;
-}
-
 /* Compares the group of a place along the axes with the group of place 0. */
 static cs_status compare_group(folding *f, cs_axes_name name, cs_axes axes, uint32_t rank,
                                uint32_t first, cs_error *error)
@@ -284,7 +261,14 @@ static cs_status compare_group(folding *f, cs_axes_name name, cs_axes axes, uint
         const uint32_t a[] = {device_of(f, rank, step), device_of(f, rank, next)};
         const uint32_t b[] = {device_of(f, rank, first + step), device_of(f, rank, first + next)};
         bool alike;
-        CS_TRY(compare_steps(f, a, b, &alike, error));
+        cs_route pair[2];
+        CS_TRY(cs_route_find(f->platform, a[0], a[1], NULL, &pair[0], error));
+        CS_TRY(cs_route_find(f->platform, b[0], b[1], NULL, &pair[1], error));
+        alike = pair[0].latency == pair[1].latency && pair[0].n == pair[1].n &&
+                !(pair[0].bandwidth < pair[1].bandwidth) &&
+                !(pair[0].bandwidth > pair[1].bandwidth) &&
+                (node_of(f, a[0]) == node_of(f, a[1])) == (node_of(f, b[0]) == node_of(f, b[1])) &&
+                (rack_of(f, a[0]) == rack_of(f, a[1])) == (rack_of(f, b[0]) == rack_of(f, b[1]));
         if (alike)
             continue;
         snprintf(f->reason, sizeof(f->reason),
@@ -306,81 +290,7 @@ static cs_status compare_axes(folding *f, cs_axes_name name, cs_axes axes, cs_er
     return CS_OK;
 }
 
-/* Compares each set of axes once. */
-static cs_status compare_groups(folding *f, cs_error *error)
-{
-    for (uint32_t name = 0; name < CS_N_AXES && !f->reason[0]; name++) {
-        const cs_axes axes = cs_grid_axes(f->grid, (cs_axes_name)name);
-        bool seen = axes.size < 2;
-        for (uint32_t before = 0; before < name; before++) {
-            const cs_axes other = cs_grid_axes(f->grid, (cs_axes_name)before);
-            seen |= other.size == axes.size && other.stride == axes.stride;
-        }
-        if (!seen)
-            CS_TRY(compare_axes(f, (cs_axes_name)name, axes, error));
-    }
-    return CS_OK;
-}
-
 /* ---- the decision ---- */
-
-/* Finds what rules out folding in any case. */
-static cs_status look_for_obstacle(const cs_sections *sections, folding *f, cs_error *error)
-{
-    const char *given =
-        cs_noise_is_on(&sections->platform.noise)
-            ? "noise (\"jitter\", \"stragglers\" or \"background\") makes them differ"
-        : sections->collectives.fidelity == CS_FIDELITY_FLOW
-            ? "collectives are simulated message by message (\"fidelity\": \"flow\")"
-            : "";
-    snprintf(f->reason, sizeof(f->reason), "%s", given);
-    if (!f->reason[0])
-        compare_devices(f, &sections->memory.resident);
-    return f->reason[0] || !sections->parallel.ranks.items ? CS_OK : compare_numbers(f, error);
-}
-
-static cs_status look_for_difference(folding *f, cs_error *error)
-{
-    CS_TRY(compare_messages(f, error));
-    return f->reason[0] ? CS_OK : compare_groups(f, error);
-}
-
-/* Whether differences may be ignored. With fifo, messages queue one by one, and the slowest says
- * too little. */
-static bool is_estimated(const cs_sections *sections, const folding *f)
-{
-    return sections->parallel.fold == CS_FOLD_SLOWEST && f->platform->sharing != CS_SHARING_FIFO;
-}
-
-static cs_status fill(const folding *f, cs_arena *arena, const uint32_t **out, cs_error *error)
-{
-    uint32_t *stands_for = cs_arena_alloc(arena, f->platform->n_devices, sizeof(*stands_for));
-    if (!stands_for)
-        return cs_error_no_memory(error);
-    for (uint32_t r = 0; r < f->n_ranks; r++)
-        for (uint32_t i = 0; i < f->places; i++)
-            stands_for[device_of(f, r, i)] = device_of(f, r, 0);
-    *out = stands_for;
-    return CS_OK;
-}
-
-/* Describes the places of a grid; or the copies of a whole model, as one rank of a grid with only
- * data parallelism. */
-static folding folding_of(const cs_sections *sections, const cs_parallel *parallel,
-                          const cs_platform *platform, const cs_plan *plan, cs_grid *copies)
-{
-    const bool replicated = !parallel && cs_mesh_is_replicated(sections->schedule.kind);
-    const cs_grid *grid = parallel ? &parallel->split.grid : copies;
-    *copies = cs_grid_single();
-    if (replicated)
-        copies->data = plan->n_devices;
-    return (folding){.platform = platform,
-                     .plan = plan,
-                     .grid = grid,
-                     .n_ranks = parallel ? parallel->n_ranks : 1,
-                     .places = cs_grid_places(grid),
-                     .devices = parallel ? parallel->devices : plan->devices};
-}
 
 /* Whether to fold. "auto" folds only many devices: on few, collectives may be simulated message by
  * message, with contention, whereas folding turns them into delays. */
@@ -408,24 +318,69 @@ cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *paral
     const cs_json_place up = {.up = &sections->root, .key = "parallel"};
     const cs_json_place place = {.up = &up, .key = "fold"};
     cs_grid copies;
-    folding f = folding_of(sections, parallel, platform, plan, &copies);
+    /* Describe the places of a grid; or the copies of a whole model, as one rank of a grid with
+     * only data parallelism. */
+    const bool replicated = !parallel && cs_mesh_is_replicated(sections->schedule.kind);
+    const cs_grid *grid = parallel ? &parallel->split.grid : &copies;
+    copies = cs_grid_single();
+    if (replicated)
+        copies.data = plan->n_devices;
+    folding f = {.platform = platform,
+                 .plan = plan,
+                 .grid = grid,
+                 .n_ranks = parallel ? parallel->n_ranks : 1,
+                 .places = cs_grid_places(grid),
+                 .devices = parallel ? parallel->devices : plan->devices};
     *folded = (cs_folded){0};
     const bool wanted = is_wanted(sections, parallel, platform->n_devices);
     if (f.places == 1 || (!wanted && (!parallel || sections->parallel.fold == CS_FOLD_NO)))
         return CS_OK;
-    CS_TRY(look_for_obstacle(sections, &f, error));
+    /* Find what rules out folding in any case. */
+    const char *given =
+        cs_noise_is_on(&sections->platform.noise)
+            ? "noise (\"jitter\", \"stragglers\" or \"background\") makes them differ"
+        : sections->collectives.fidelity == CS_FIDELITY_FLOW
+            ? "collectives are simulated message by message (\"fidelity\": \"flow\")"
+            : "";
+    snprintf(f.reason, sizeof(f.reason), "%s", given);
+    if (!f.reason[0])
+        compare_devices(&f, &sections->memory.resident);
+    if (!f.reason[0] && sections->parallel.ranks.items)
+        CS_TRY(compare_numbers(&f, error));
     const bool possible = !f.reason[0];
     if (possible && difference)
         snprintf(f.reason, sizeof(f.reason), "%s", difference);
-    else if (possible)
-        CS_TRY(look_for_difference(&f, error));
+    else if (possible) {
+        CS_TRY(compare_messages(&f, error));
+        for (uint32_t name = 0; name < CS_N_AXES && !f.reason[0]; name++) {
+            const cs_axes axes = cs_grid_axes(f.grid, (cs_axes_name)name);
+            bool seen = axes.size < 2; /* or the same groups as another axis */
+            for (uint32_t before = 0; before < name; before++) {
+                const cs_axes other = cs_grid_axes(f.grid, (cs_axes_name)before);
+                seen |= other.size == axes.size && other.stride == axes.stride;
+            }
+            if (!seen)
+                CS_TRY(compare_axes(&f, (cs_axes_name)name, axes, error));
+        }
+    }
     folded->foregone = !wanted && !f.reason[0];
     if (!wanted)
         return CS_OK;
     if (possible && !(folded->difference = cs_arena_copy(arena, f.reason)))
         return cs_error_no_memory(error);
-    if (!f.reason[0] || (possible && is_estimated(sections, &f)))
-        CS_TRY(fill(&f, arena, &folded->stands_for, error));
+    /* Differences may be ignored, but not with fifo: messages queue one by one, and the slowest
+     * says too little. */
+    const bool is_estimated =
+        sections->parallel.fold == CS_FOLD_SLOWEST && platform->sharing != CS_SHARING_FIFO;
+    if (!f.reason[0] || (possible && is_estimated)) {
+        uint32_t *stands_for = cs_arena_alloc(arena, f.platform->n_devices, sizeof(*stands_for));
+        if (!stands_for)
+            return cs_error_no_memory(error);
+        for (uint32_t r = 0; r < f.n_ranks; r++)
+            for (uint32_t i = 0; i < f.places; i++)
+                stands_for[device_of(&f, r, i)] = device_of(&f, r, 0);
+        folded->stands_for = stands_for;
+    }
     if (!f.reason[0])
         return CS_OK;
     if (sections->parallel.fold == CS_FOLD_YES)

@@ -57,20 +57,6 @@ static void warn_of_platform(const cs_sections *sections, const cs_origins *orig
     WARN_OF_EACH(rules, &place);
 }
 
-static void warn_of_model(const cs_sections *sections, const cs_origins *origins)
-{
-    const cs_json_place place = {.up = &sections->root, .key = "model"};
-    const cs_workload *workload = &sections->model.workload;
-    const cs_dependent_key rules[] = {
-        {"newton_schulz_steps", sections->model.newton_schulz_steps != CS_COUNT_LEFT_OUT,
-         workload->muon.steps > 0, "a named model and the optimizer muon"},
-        {"muon_tensor", workload->name && sections->model.muon_tensor > 0,
-         workload->muon.steps > 0 && sections->parallel.tensor > 1,
-         "the optimizer muon and \"tensor\" above 1"},
-    };
-    WARN_OF_EACH(rules, &place);
-}
-
 static void warn_of_parallel(const cs_sections *sections, const cs_origins *origins)
 {
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
@@ -225,7 +211,16 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
 
 void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins)
 {
-    warn_of_model(sections, origins);
+    const cs_json_place place = {.up = &sections->root, .key = "model"};
+    const cs_workload *workload = &sections->model.workload;
+    const cs_dependent_key rules[] = {
+        {"newton_schulz_steps", sections->model.newton_schulz_steps != CS_COUNT_LEFT_OUT,
+         workload->muon.steps > 0, "a named model and the optimizer muon"},
+        {"muon_tensor", workload->name && sections->model.muon_tensor > 0,
+         workload->muon.steps > 0 && sections->parallel.tensor > 1,
+         "the optimizer muon and \"tensor\" above 1"},
+    };
+    WARN_OF_EACH(rules, &place);
     warn_of_platform(sections, origins);
     if (sections->parallel.given)
         warn_of_parallel(sections, origins);

@@ -93,25 +93,6 @@ const cs_platform *cs_kept_platforms_add(cs_kept_platforms *kept, const char *ke
     return other ? &other->platform : &made->platform;
 }
 
-/* Removes unused platforms in excess of MOST_IDLE from the list and returns them. */
-static kept_platform *take_idle(cs_kept_platforms *kept)
-{
-    kept_platform *taken = NULL;
-    uint32_t n = 0;
-    for (kept_platform **at = &kept->first; *at;) {
-        kept_platform *one = *at;
-        n += one->n_lent == 0;
-        if (one->n_lent > 0 || n <= MOST_IDLE) {
-            at = &one->next;
-            continue;
-        }
-        *at = one->next;
-        one->next = taken;
-        taken = one;
-    }
-    return taken;
-}
-
 void cs_kept_platforms_give_back(cs_kept_platforms *kept, const cs_platform *platform)
 {
     pthread_mutex_lock(&kept->mutex);
@@ -123,7 +104,20 @@ void cs_kept_platforms_give_back(cs_kept_platforms *kept, const cs_platform *pla
     *at = one->next;
     one->next = kept->first;
     kept->first = one;
-    kept_platform *idle = take_idle(kept);
+    /* Take unused platforms in excess of MOST_IDLE out of the list, to destroy them unlocked. */
+    kept_platform *idle = NULL;
+    uint32_t n = 0;
+    for (at = &kept->first; *at;) {
+        one = *at;
+        n += one->n_lent == 0;
+        if (one->n_lent > 0 || n <= MOST_IDLE) {
+            at = &one->next;
+            continue;
+        }
+        *at = one->next;
+        one->next = idle;
+        idle = one;
+    }
     pthread_mutex_unlock(&kept->mutex);
     while (idle) {
         kept_platform *next = idle->next;

@@ -84,28 +84,6 @@ static bool is_of(const cs_layer_choice *choice, const cs_model *model, uint32_t
     return layer >= choice->first && layer <= choice->last;
 }
 
-static cs_status check_choice(const cs_layer_choice *choice, const cs_model *model,
-                              const cs_json_place *rule, cs_error *error)
-{
-    const cs_json_place place = {.up = rule, .key = "layers"};
-    const cs_json_place last = {.up = &place, .index = choice->first < model->n_layers};
-    cs_guess guess;
-    bool found = false;
-    if (!choice->pattern && choice->last >= model->n_layers)
-        return cs_json_invalid(
-            &last, error, "must be at most %u, the last layer of \"%s\" (got %u)",
-            model->n_layers - 1, model->name, last.index ? choice->last : choice->first);
-    cs_guess_init(&guess, choice->pattern ? choice->pattern : "");
-    for (uint32_t l = 0; l < model->n_layers && !found; l++) {
-        found = is_of(choice, model, l);
-        cs_guess_add(&guess, model->layers[l].name);
-    }
-    return found
-               ? CS_OK
-               : cs_json_invalid(&place, error, "must be the name of a layer of \"%s\": unknown %s",
-                                 model->name, cs_guess_text(&guess));
-}
-
 /* ---- states of layers ---- */
 
 /* Returns the states that a rule sets, or those set before it. */
@@ -150,7 +128,24 @@ cs_status cs_scenario_layer_states(const cs_sections *sections, const cs_model *
         made[l] = (cs_layer_states){section->zero, 1};
     for (uint32_t i = 0; i < section->rules.n; i++) {
         const cs_json_place at = {.up = &place, .index = (int)i};
-        CS_TRY(check_choice(&rules[i]->layers, model, &at, error));
+        const cs_layer_choice *choice = &rules[i]->layers;
+        const cs_json_place layers_place = {.up = &at, .key = "layers"};
+        const cs_json_place last = {.up = &layers_place, .index = choice->first < model->n_layers};
+        cs_guess guess;
+        bool found = false;
+        if (!choice->pattern && choice->last >= model->n_layers)
+            return cs_json_invalid(
+                &last, error, "must be at most %u, the last layer of \"%s\" (got %u)",
+                model->n_layers - 1, model->name, last.index ? choice->last : choice->first);
+        cs_guess_init(&guess, choice->pattern ? choice->pattern : "");
+        for (uint32_t l = 0; l < model->n_layers && !found; l++) {
+            found = is_of(choice, model, l);
+            cs_guess_add(&guess, model->layers[l].name);
+        }
+        if (!found)
+            return cs_json_invalid(&layers_place, error,
+                                   "must be the name of a layer of \"%s\": unknown %s", model->name,
+                                   cs_guess_text(&guess));
         for (uint32_t l = 0; l < model->n_layers; l++)
             if (is_of(&rules[i]->layers, model, l))
                 made[l] = states_of(rules[i], made[l]);

@@ -236,11 +236,6 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-static bool is_same(const cs_shared_bytes *a, const cs_shared_bytes *b)
-{
-    return a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
-}
-
 /* Sums what the layers of a device share, each buffer once, plus the largest of the unnamed
  * buffers. `found` has room for all layers. */
 static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_bytes **found)
@@ -258,7 +253,9 @@ static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_
                 uint32_t k = 0;
                 if (!shared->name)
                     buffer = shared->bytes > buffer ? shared->bytes : buffer;
-                while (k < n && shared->name && !is_same(found[k], shared))
+                while (k < n && shared->name &&
+                       !(found[k]->bytes == shared->bytes &&
+                         strcmp(found[k]->name, shared->name) == 0))
                     k++;
                 if (!shared->name || k < n)
                     continue;
@@ -270,42 +267,6 @@ static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_
     return sum + buffer;
 }
 
-static uint32_t count_shared(const cs_model *model)
-{
-    uint32_t n = 0;
-    for (uint32_t l = 0; l < model->n_layers; l++)
-        n += model->layers[l].n_shared;
-    return n;
-}
-
-/* Sums shared bytes per device. In a mesh, all devices of a stage have the same. */
-static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t *bytes)
-{
-    const cs_plan *plan = job->plan;
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        const uint32_t *devices = plan->devices + plan->stages[s].first_device;
-        int64_t shared = 0;
-        for (uint32_t i = 0; i < plan->stages[s].n_devices; i++) {
-            if (i == 0 || !plan->grid)
-                shared = shared_bytes(job, devices[i], found);
-            bytes[devices[i]] = shared;
-        }
-    }
-}
-
-/* Adds buckets for the gradients of all trained weights, in the model's precision. */
-static void add_buckets(const cs_job *job, int64_t *bytes)
-{
-    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
-        const cs_stage *of = &job->plan->stages[s];
-        int64_t weights = 0;
-        for (uint32_t l = of->first_layer; l < of->end_layer; l++)
-            weights += job->model->layers[l].weight_bytes;
-        for (uint32_t i = 0; i < of->n_devices; i++)
-            bytes[job->plan->devices[of->first_device + i]] += weights;
-    }
-}
-
 static bool has_resident(const cs_memory_section *section)
 {
     bool has = false;
@@ -314,32 +275,27 @@ static bool has_resident(const cs_memory_section *section)
     return has;
 }
 
-/* A layer does not say which of its narrow weights belong to experts, so this combination is
- * refused. */
-static cs_status check_narrow(const cs_sections *sections, cs_error *error)
-{
-    const cs_json_place memory = {.up = &sections->root, .key = "memory"};
-    const cs_json_place place = {.up = &memory, .key = "narrow_weights"};
-    if (sections->memory.narrow_weights != CS_NARROW_WEIGHTS_ALONE || sections->parallel.zero < 3 ||
-        sections->parallel.expert < 2)
-        return CS_OK;
-    return cs_json_invalid(&place, error,
-                           "must be copies or cast if zero 3 shards experts over %u devices "
-                           "(got alone)",
-                           sections->parallel.expert);
-}
-
 cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, cs_arena *arena,
                                 const int64_t **out, cs_error *error)
 {
     const cs_memory_section *section = &sections->memory;
     const cs_workload *workload = &sections->model.workload;
-    const uint32_t n_shared = count_shared(job->model);
+    uint32_t n_shared = 0;
+    for (uint32_t l = 0; l < job->model->n_layers; l++)
+        n_shared += job->model->layers[l].n_shared;
     const cs_json_place memory = {.up = &sections->root, .key = "memory"};
     const cs_json_place place = {.up = &memory, .key = "resident"};
     const int64_t *given = section->resident.items;
     int64_t libraries = section->reduce_buffer;
-    CS_TRY(check_narrow(sections, error));
+    /* A layer does not say which of its narrow weights belong to experts, so this combination is
+     * refused. */
+    const cs_json_place narrow_weights_place = {.up = &memory, .key = "narrow_weights"};
+    if (sections->memory.narrow_weights == CS_NARROW_WEIGHTS_ALONE &&
+        sections->parallel.zero >= 3 && sections->parallel.expert >= 2)
+        return cs_json_invalid(&narrow_weights_place, error,
+                               "must be copies or cast if zero 3 shards experts over %u devices "
+                               "(got alone)",
+                               sections->parallel.expert);
     if (section->resident.n > 1 && section->resident.n != job->n_devices)
         return cs_json_invalid(&place, error,
                                "must have one entry, or one for each of %u devices "
@@ -355,9 +311,28 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
     const cs_shared_bytes **found = cs_arena_alloc(arena, n_shared + (size_t)1, sizeof(*found));
     if (!bytes || !found)
         return cs_error_no_memory(error);
-    add_shared(job, found, bytes);
-    if (section->gradient_buckets)
-        add_buckets(job, bytes);
+    /* Sum shared bytes per device. In a mesh, all devices of a stage have the same. */
+    const cs_plan *plan = job->plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const uint32_t *devices = plan->devices + plan->stages[s].first_device;
+        int64_t shared = 0;
+        for (uint32_t i = 0; i < plan->stages[s].n_devices; i++) {
+            if (i == 0 || !plan->grid)
+                shared = shared_bytes(job, devices[i], found);
+            bytes[devices[i]] = shared;
+        }
+    }
+    if (section->gradient_buckets) {
+        /* Add buckets for the gradients of all trained weights, in the model's precision. */
+        for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+            const cs_stage *of = &job->plan->stages[s];
+            int64_t weights = 0;
+            for (uint32_t l = of->first_layer; l < of->end_layer; l++)
+                weights += job->model->layers[l].weight_bytes;
+            for (uint32_t i = 0; i < of->n_devices; i++)
+                bytes[job->plan->devices[of->first_device + i]] += weights;
+        }
+    }
     for (uint32_t d = 0; d < job->n_devices; d++)
         bytes[d] += libraries + (section->resident.n > 1   ? given[d]
                                  : section->resident.n > 0 ? given[0]

@@ -85,20 +85,6 @@ const cs_field cs_scenario_uniform_fields[] = {
     {0},
 };
 
-static cs_status load_file(const char *from, const char *file, const cs_json_place *model,
-                           cs_model *loaded, cs_error *error)
-{
-    const cs_json_place place = {.up = model, .key = "file"};
-    cs_error why;
-    char *path = cs_file_relative(from, file);
-    if (!path)
-        return cs_error_no_memory(error);
-    cs_error_init(&why);
-    cs_status status = cs_model_load(path, loaded, &why);
-    free(path);
-    return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
-}
-
 /* Refuses keys that only a named model has. */
 static cs_status refuse_workload(const cJSON *value, const cs_json_place *model, cs_error *error)
 {
@@ -161,23 +147,6 @@ static cs_status load_named(const cJSON *value, const cs_json_place *model, bool
     return network == CS_OK ? device : network;
 }
 
-static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_section *section)
-{
-    if (!cs_json_member(value, "precision"))
-        cs_workload_take_precision(&section->workload, &loaded->net);
-    section->device = loaded->device;
-}
-
-static void take_optimizer(const cs_model_section *section, cs_workload *workload)
-{
-    const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
-    const bool muon = optimizer->other_ratio > 0,
-               given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
-    workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
-    workload->muon.tensor = section->muon_tensor;
-    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : CS_MUON_STEPS) : 0;
-}
-
 static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,
                             cs_model_section *section, cs_loaded *loaded, cs_error *error)
 {
@@ -189,37 +158,23 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     workload->from = model->up->file;
     workload->float_gradients = section->gradients != 0;
     workload->storage = cs_model_section_storage(section);
-    take_optimizer(section, workload);
+    const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
+    const bool muon = optimizer->other_ratio > 0,
+               given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
+    workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
+    workload->muon.tensor = section->muon_tensor;
+    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : CS_MUON_STEPS) : 0;
     if (section->batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(value, "batch_size") ? "0" : "none");
     if (loaded->net_is_known) {
-        take_known(value, loaded, section);
+        if (!cs_json_member(value, "precision"))
+            cs_workload_take_precision(&section->workload, &loaded->net);
+        section->device = loaded->device;
         return status;
     }
     const cs_status network = load_named(value, model, has_costs, section, &loaded->net, error);
     return status == CS_OK ? network : status;
-}
-
-/* Reports which sources were given. */
-static cs_status check_source(const cJSON *value, const cs_json_place *model, cs_error *error)
-{
-    static const char *const sources[] = {"file", "name", "uniform", "inline"};
-    char got[64] = "";
-    size_t used = 0, n = 0;
-    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-        if (!cs_json_member(value, sources[i]))
-            continue;
-        used += (size_t)cs_text_format(got + used, sizeof(got) - used, "%s\"%s\"",
-                                       n > 0 ? " and " : "", sources[i]);
-        n++;
-    }
-    if (n == 1)
-        return CS_OK;
-    return cs_json_invalid(model, error,
-                           "must have exactly one of \"file\", \"name\", \"uniform\" and "
-                           "\"inline\" (got %s)",
-                           n > 0 ? got : "none");
 }
 
 cs_status cs_model_section_read(const cJSON *value, const cs_json_place *root, bool has_costs,
@@ -231,12 +186,36 @@ cs_status cs_model_section_read(const cJSON *value, const cs_json_place *root, b
     const cs_field *const tables[] = {cs_scenario_model_fields, cs_workload_fields, NULL};
     void *const outs[] = {section, &section->workload};
     CS_TRY(cs_field_read(value, &place, tables, outs, arena, error));
-    CS_TRY(check_source(value, &place, error));
+    /* Report which sources were given. */
+    static const char *const sources[] = {"file", "name", "uniform", "inline"};
+    char got[64] = "";
+    size_t used = 0, n = 0;
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        if (!cs_json_member(value, sources[i]))
+            continue;
+        used += (size_t)cs_text_format(got + used, sizeof(got) - used, "%s\"%s\"",
+                                       n > 0 ? " and " : "", sources[i]);
+        n++;
+    }
+    if (n != 1)
+        return cs_json_invalid(&place, error,
+                               "must have exactly one of \"file\", \"name\", \"uniform\" and "
+                               "\"inline\" (got %s)",
+                               n > 0 ? got : "none");
     if (section->workload.name)
         return read_named(value, &place, has_costs, section, loaded, error);
     CS_TRY(refuse_workload(value, &place, error));
     if (section->uniform)
         return CS_OK;
-    return section->in_place ? cs_model_read(section->in_place, &in_place, &loaded->model, error)
-                             : load_file(root->file, section->file, &place, &loaded->model, error);
+    if (section->in_place)
+        return cs_model_read(section->in_place, &in_place, &loaded->model, error);
+    const cs_json_place file_place = {.up = &place, .key = "file"};
+    cs_error why;
+    char *path = cs_file_relative(root->file, section->file);
+    if (!path)
+        return cs_error_no_memory(error);
+    cs_error_init(&why);
+    cs_status status = cs_model_load(path, &loaded->model, &why);
+    free(path);
+    return status == CS_OK ? CS_OK : cs_json_pass_on(&file_place, &why, error);
 }

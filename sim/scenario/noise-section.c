@@ -54,25 +54,6 @@ static cs_status take_stragglers(const cs_stragglers_section *section,
     return devices == CS_OK ? tasks : devices;
 }
 
-static cs_status take_pairs(const cs_list *pairs, const cs_json_place *background, cs_arena *arena,
-                            cs_noise *noise, cs_error *error)
-{
-    const cs_json_place place = {.up = background, .key = "pairs"};
-    const cs_list *ends = pairs->items;
-    noise->n_sources = pairs->n;
-    noise->pairs = cs_arena_alloc(arena, pairs->n, sizeof(*noise->pairs));
-    if (!noise->pairs)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < pairs->n; i++) {
-        const cs_json_place at = {.up = &place, .index = (int)i};
-        const uint32_t *devices = ends[i].items;
-        if (devices[0] == devices[1])
-            return cs_json_invalid(&at, error, "must be two different devices");
-        noise->pairs[i] = (cs_pair){devices[0], devices[1]};
-    }
-    return CS_OK;
-}
-
 static cs_status take_background(const cs_background_section *section, cs_sharing sharing,
                                  const cs_json_place *platform, cs_arena *arena, cs_noise *noise,
                                  cs_error *error)
@@ -89,7 +70,22 @@ static cs_status take_background(const cs_background_section *section, cs_sharin
     noise->n_sources = section->flows;
     noise->bytes = section->bytes;
     noise->gap = section->gap;
-    return section->pairs.n > 0 ? take_pairs(&section->pairs, &place, arena, noise, error) : CS_OK;
+    if (section->pairs.n <= 0)
+        return CS_OK;
+    const cs_json_place pairs_place = {.up = &place, .key = "pairs"};
+    const cs_list *ends = section->pairs.items;
+    noise->n_sources = section->pairs.n;
+    noise->pairs = cs_arena_alloc(arena, section->pairs.n, sizeof(*noise->pairs));
+    if (!noise->pairs)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < section->pairs.n; i++) {
+        const cs_json_place at = {.up = &pairs_place, .index = (int)i};
+        const uint32_t *devices = ends[i].items;
+        if (devices[0] == devices[1])
+            return cs_json_invalid(&at, error, "must be two different devices");
+        noise->pairs[i] = (cs_pair){devices[0], devices[1]};
+    }
+    return CS_OK;
 }
 
 cs_status cs_scenario_noise(const cs_platform_section *section, const cs_json_place *platform,

@@ -72,40 +72,6 @@ static bool repeats_layers(const cs_model *model)
     return any;
 }
 
-static cs_status check_operators(const cs_sections *sections, const cs_json_place *offload,
-                                 cs_error *error)
-{
-    const cs_json_place place = {.up = offload, .key = "operators"};
-    return sections->offload.operators.n == 0 || sections->model.workload.name
-               ? CS_OK
-               : cs_json_invalid(&place, error,
-                                 "must be left out: only a named model has operators");
-}
-
-static cs_status check_with(const cs_sections *sections, const cs_model *model,
-                            const cs_parallel *parallel, const cs_json_place *place,
-                            cs_error *error)
-{
-    CS_TRY(check_operators(sections, place, error));
-    if (!parallel) {
-        (void)cs_json_invalid(place, error, "needs the section \"parallel\"");
-        cs_error_propose(error, true, "/parallel", "{\"data\": 1}");
-        cs_error_propose(error, false, "/parallel", "{\"pipeline\": %u}",
-                         sections->platform.devices);
-        return CS_INVALID;
-    }
-    if (repeats_layers(model) || repeats_stages(&sections->schedule))
-        return cs_json_invalid(place, error,
-                               "cannot be combined with recomputation of whole layers or stages, "
-                               "which save only their inputs");
-    if (isnan(sections->offload.bandwidth) && sections->model.device.host_bandwidth <= 0)
-        return cs_json_invalid(place, error, "missing key \"bandwidth\": %s",
-                               sections->model.workload.device
-                                   ? "the description of the device has no \"host_link\""
-                                   : "the model has no device that could supply it");
-    return CS_OK;
-}
-
 cs_status cs_scenario_offload(const cs_sections *sections, const cs_model *model,
                               const cs_parallel *parallel, cs_offload *offload, cs_error *error)
 {
@@ -114,7 +80,26 @@ cs_status cs_scenario_offload(const cs_sections *sections, const cs_model *model
     const bool modules = asked->operators.n > 0;
     if (!asked->given)
         return CS_OK;
-    CS_TRY(check_with(sections, model, parallel, &place, error));
+    const cs_json_place operators_place = {.up = &place, .key = "operators"};
+    if (sections->offload.operators.n != 0 && !sections->model.workload.name)
+        return cs_json_invalid(&operators_place, error,
+                               "must be left out: only a named model has operators");
+    if (!parallel) {
+        (void)cs_json_invalid(&place, error, "needs the section \"parallel\"");
+        cs_error_propose(error, true, "/parallel", "{\"data\": 1}");
+        cs_error_propose(error, false, "/parallel", "{\"pipeline\": %u}",
+                         sections->platform.devices);
+        return CS_INVALID;
+    }
+    if (repeats_layers(model) || repeats_stages(&sections->schedule))
+        return cs_json_invalid(&place, error,
+                               "cannot be combined with recomputation of whole layers or stages, "
+                               "which save only their inputs");
+    if (isnan(sections->offload.bandwidth) && sections->model.device.host_bandwidth <= 0)
+        return cs_json_invalid(&place, error, "missing key \"bandwidth\": %s",
+                               sections->model.workload.device
+                                   ? "the description of the device has no \"host_link\""
+                                   : "the model has no device that could supply it");
     *offload = (cs_offload){
         .layers = asked->layers,
         .in_flight = modules && asked->in_flight == CS_NONE ? MOST_LAYERS : asked->in_flight,
@@ -126,32 +111,27 @@ cs_status cs_scenario_offload(const cs_sections *sections, const cs_model *model
 
 /* ---- stages ---- */
 
-static cs_status check_stage(const cs_job *job, uint32_t stage, const cs_json_place *place,
-                             bool *any, cs_error *error)
-{
-    const cs_stage *of = &job->plan->stages[stage];
-    uint32_t n = 0;
-    for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
-        cs_layer_sum sum;
-        CS_TRY(cs_model_sum(job->model, l, l + 1, job->micro_samples, &sum, error));
-        n += sum.host_bytes > 0;
-    }
-    *any |= n > 1;
-    if (job->offload.layers == CS_NONE || n == 0 || n > job->offload.layers)
-        return CS_OK;
-    return cs_json_invalid(place, error,
-                           "must be less than %u, the layers of stage %u that keep something to "
-                           "offload (got %u)",
-                           n, stage, job->offload.layers);
-}
-
 cs_status cs_scenario_check_offload(const cs_sections *sections, const cs_job *job, cs_error *error)
 {
     const cs_json_place place = {.up = &sections->root, .key = "offload"};
     const cs_json_place layers = {.up = &place, .key = "layers"};
     bool any = job->offload.layers == 0;
-    for (uint32_t s = 0; job->offload.layers > 0 && s < job->plan->n_stages; s++)
-        CS_TRY(check_stage(job, s, &layers, &any, error));
+    for (uint32_t s = 0; job->offload.layers > 0 && s < job->plan->n_stages; s++) {
+        const cs_stage *of = &job->plan->stages[s];
+        uint32_t n = 0;
+        for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
+            cs_layer_sum sum;
+            CS_TRY(cs_model_sum(job->model, l, l + 1, job->micro_samples, &sum, error));
+            n += sum.host_bytes > 0;
+        }
+        any |= n > 1;
+        if (job->offload.layers != CS_NONE && n != 0 && n <= job->offload.layers)
+            return cs_json_invalid(
+                &layers, error,
+                "must be less than %u, the layers of stage %u that keep something to "
+                "offload (got %u)",
+                n, s, job->offload.layers);
+    }
     return any ? CS_OK
                : cs_json_invalid(&place, error,
                                  "no stage has two layers that keep something to offload");

@@ -3,20 +3,6 @@
 
 #include <stdlib.h>
 
-/* Refuses planners on a mesh, whose sizes have been checked. */
-static cs_status check_mesh(const cs_sections *sections, const cs_mesh *mesh, cs_error *error)
-{
-    const cs_partition *partition = &sections->schedule.partition;
-    const cs_json_place section = {.up = &sections->root, .key = "schedule"};
-    const cs_json_place place = {.up = &section, .key = "partition"};
-    if (!mesh->grid || partition->kind != CS_PARTITION_PLANNER)
-        return CS_OK;
-    return cs_json_invalid(&place, error,
-                           "must be \"balanced\", a list of layers or a plan with the section "
-                           "\"parallel\": the planner \"%s\" chooses the devices of stages itself",
-                           partition->planner->name);
-}
-
 static cs_status refuse_stages(const cs_sections *sections, const cs_model *model,
                                const cs_mesh *mesh, cs_error *error)
 {
@@ -38,7 +24,16 @@ cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *jo
                                    const cs_mesh *mesh, cs_error *error)
 {
     const cs_model *model = job->model;
-    CS_TRY(check_mesh(sections, mesh, error));
+    /* Refuse planners on a mesh, whose sizes have been checked. */
+    const cs_partition *partition = &sections->schedule.partition;
+    const cs_json_place section = {.up = &sections->root, .key = "schedule"};
+    const cs_json_place place = {.up = &section, .key = "partition"};
+    if (mesh->grid && partition->kind == CS_PARTITION_PLANNER)
+        return cs_json_invalid(
+            &place, error,
+            "must be \"balanced\", a list of layers or a plan with the section "
+            "\"parallel\": the planner \"%s\" chooses the devices of stages itself",
+            partition->planner->name);
     return mesh->n_stages > model->n_layers ? refuse_stages(sections, model, mesh, error) : CS_OK;
 }
 

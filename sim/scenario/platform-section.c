@@ -146,18 +146,6 @@ static cs_status settle_sharing(cs_platform_section *platform, const cs_json_pla
     return CS_OK;
 }
 
-static cs_status settle_messages(cs_platform_section *platform, const cs_json_place *section,
-                                 cs_error *error)
-{
-    const cs_json_place place = {.up = section, .key = "messages"};
-    platform->independent_messages = platform->messages == INDEPENDENT;
-    if (platform->independent_messages && platform->shared == CS_SHARING_FIFO)
-        return cs_json_invalid(&place, error,
-                               "must be \"in_order\" with \"sharing\": \"fifo\": a link carries "
-                               "one message after another");
-    return CS_OK;
-}
-
 /* Finds the topology, which has to be known before the section's keys can be read. "ideal" is short
  * for {"topology": "ideal"}. */
 static cs_status find_kind(const cJSON *value, const cs_json_place *place, cs_arena *arena,
@@ -199,7 +187,12 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
                               arena, &section->params, error));
     section->no_devices = section->devices == 0 && cs_json_member(value, "devices");
     CS_TRY(settle_sharing(section, &place, error));
-    CS_TRY(settle_messages(section, &place, error));
+    const cs_json_place messages_place = {.up = &place, .key = "messages"};
+    section->independent_messages = section->messages == INDEPENDENT;
+    if (section->independent_messages && section->shared == CS_SHARING_FIFO)
+        return cs_json_invalid(&messages_place, error,
+                               "must be \"in_order\" with \"sharing\": \"fifo\": a link carries "
+                               "one message after another");
     CS_TRY(cs_scenario_slowdown(&section->slowdown, arena, &section->slowdowns, error));
     return cs_scenario_noise(section, &place, arena, &section->noise, error);
 }

@@ -68,13 +68,6 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
     return add_section(root, "parallel", cs_scenario_parallel_fields, &section, NULL, NULL);
 }
 
-/* Adds all members, so that no conventions are applied when the scenario is read again. */
-static bool add_runtime(const cs_sections *sections, cJSON *root)
-{
-    return !sections->runtime.kernels_count ||
-           add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL, NULL);
-}
-
 /* Leaves out what the model already includes. Other memory is listed per device. */
 static bool add_memory(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
@@ -157,8 +150,10 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
     if (root && cs_field_write(cs_scenario_fields, &top, root) &&
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
         add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
-        add_runtime(sections, root) && add_memory(sections, scenario, root) &&
-        add_offload(sections, scenario, root) &&
+        (!sections->runtime.kernels_count ||
+         add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL,
+                     NULL)) &&
+        add_memory(sections, scenario, root) && add_offload(sections, scenario, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

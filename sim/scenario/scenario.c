@@ -126,39 +126,6 @@ static cs_status make_platform(const cs_sections *sections, const cJSON *root, c
     return cs_scenario_take_capacities(sections, &made->arena, &made->platform, error);
 }
 
-/* Makes the model and its mesh. Without the section "parallel", the number of devices may follow
- * from the number of layers, or vice versa. */
-static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
-                             cs_mesh *mesh, cs_error *error)
-{
-    const bool open = cs_model_section_is_open(&sections->model);
-    cs_arena *arena = &made->arena;
-    uint32_t n;
-    CS_TRY(cs_scenario_given_devices(sections, &n, error));
-    CS_TRY(cs_scenario_costs_use(sections, &loaded->costs, arena, &made->costs, error));
-    CS_TRY(cs_scenario_parallel(sections, n, loaded, arena, &made->parallel, error));
-    *mesh = cs_scenario_mesh(sections, made->parallel, n);
-    if (!open)
-        CS_TRY(make_model(sections, loaded, mesh, made, error));
-    if (!made->parallel) {
-        CS_TRY(cs_scenario_devices(sections, n, made->model, &n, error));
-        *mesh = cs_scenario_mesh(sections, NULL, n);
-    }
-    return open ? make_model(sections, loaded, mesh, made, error) : CS_OK;
-}
-
-/* Makes model, mesh and platform, and splits the batch. */
-static cs_status build_setting(const cs_sections *sections, const cJSON *root, const reading *how,
-                               cs_loaded *loaded, cs_mesh *mesh, cs_batch *batch, cs_scenario *made,
-                               cs_error *error)
-{
-    CS_TRY(build_model(sections, loaded, made, mesh, error));
-    CS_TRY(make_platform(sections, root, how, mesh, made, error));
-    CS_TRY(cs_scenario_batch(sections, made->model, mesh, batch, error));
-    made->batch_size = batch->samples;
-    return CS_OK;
-}
-
 /* Plans the job, then completes it. */
 static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
                            const cs_mesh *mesh, const cs_batch *batch, const cs_job *unplanned,
@@ -195,7 +162,27 @@ static cs_status build(const cs_sections *sections, const cJSON *root, cs_loaded
     cs_batch batch;
     cs_job unplanned;
     cs_samples shares;
-    CS_TRY(build_setting(sections, root, how, loaded, &mesh, &batch, made, error));
+    /* Make model, mesh and platform, and split the batch. */
+    /* Make the model and its mesh. Without the section "parallel", the number of devices may follow
+     * from the number of layers, or vice versa. */
+    const bool open = cs_model_section_is_open(&sections->model);
+    cs_arena *arena = &made->arena;
+    uint32_t n;
+    CS_TRY(cs_scenario_given_devices(sections, &n, error));
+    CS_TRY(cs_scenario_costs_use(sections, &loaded->costs, arena, &made->costs, error));
+    CS_TRY(cs_scenario_parallel(sections, n, loaded, arena, &made->parallel, error));
+    mesh = cs_scenario_mesh(sections, made->parallel, n);
+    if (!open)
+        CS_TRY(make_model(sections, loaded, &mesh, made, error));
+    if (!made->parallel) {
+        CS_TRY(cs_scenario_devices(sections, n, made->model, &n, error));
+        mesh = cs_scenario_mesh(sections, NULL, n);
+    }
+    if (open)
+        CS_TRY(make_model(sections, loaded, &mesh, made, error));
+    CS_TRY(make_platform(sections, root, how, &mesh, made, error));
+    CS_TRY(cs_scenario_batch(sections, made->model, &mesh, &batch, error));
+    made->batch_size = batch.samples;
     CS_TRY(cs_scenario_unplanned_job(sections, made->model, &made->platform, made->parallel, &batch,
                                      &made->arena, &unplanned, error));
     if (!how->unplanned)
@@ -203,45 +190,6 @@ static cs_status build(const cs_sections *sections, const cJSON *root, cs_loaded
     made->job = unplanned;
     CS_TRY(cs_scenario_shares(&unplanned, &made->arena, &shares, error));
     return price(sections, loaded, &shares, made, error);
-}
-
-/* Moves the network of a named model into the scenario. */
-static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
-                          cs_error *error)
-{
-    if (!sections->model.workload.name)
-        return CS_OK;
-    made->net = cs_arena_alloc(&made->arena, 1, sizeof(*made->net));
-    if (!made->net)
-        return cs_error_no_memory(error);
-    *made->net = loaded->net;
-    loaded->net = (cs_net){0};
-    made->device = sections->model.device;
-    made->granularity = sections->model.workload.granularity;
-    made->n_recomputed = sections->model.workload.recompute_operators.n;
-    return CS_OK;
-}
-
-/* With a dispatcher that sends a token once to several experts: copies per token, and experts. */
-static void count_copies(const cs_sections *sections, const cs_net *net, cs_lower_options *to)
-{
-    to->copies = to->experts = 0;
-    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++) {
-        const cs_op *op = &net->ops[i];
-        if (op->kind != CS_OP_TOP_K || op->top_k <= to->copies)
-            continue;
-        to->copies = op->top_k;
-        to->experts = op->experts;
-    }
-}
-
-/* If experts are distributed, and collectives can be delays: share of their time that the schedule
- * is designed to overlap. */
-static void settle_overlap(const cs_sections *sections, cs_lower_options *to)
-{
-    const bool hides = sections->parallel.expert > 1 && to->fidelity != CS_FIDELITY_FLOW;
-    if (isnan(to->expert_overlap))
-        to->expert_overlap = hides ? sections->schedule.kind->expert_overlap : 0;
 }
 
 /* Copies settings from the sections. */
@@ -267,8 +215,22 @@ static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded,
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
     made->collectives.memory = made->shared.memory;
-    settle_overlap(sections, &made->collectives);
-    count_copies(sections, &loaded->net, &made->collectives);
+    /* If experts are distributed, and collectives can be delays: share of their time that the
+     * schedule is designed to overlap. */
+    const bool hides =
+        sections->parallel.expert > 1 && made->collectives.fidelity != CS_FIDELITY_FLOW;
+    if (isnan(made->collectives.expert_overlap))
+        made->collectives.expert_overlap = hides ? sections->schedule.kind->expert_overlap : 0;
+    /* With a dispatcher that sends a token once to several experts: copies per token, and
+     * experts. */
+    made->collectives.copies = made->collectives.experts = 0;
+    for (uint32_t i = 0; i < loaded->net.n_ops && sections->parallel.dispatcher > 0; i++) {
+        const cs_op *op = &loaded->net.ops[i];
+        if (op->kind != CS_OP_TOP_K || op->top_k <= made->collectives.copies)
+            continue;
+        made->collectives.copies = op->top_k;
+        made->collectives.experts = op->experts;
+    }
     return CS_OK;
 }
 
@@ -281,7 +243,17 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     CS_TRY(take_over(&sections, loaded, made, error));
     if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
-    CS_TRY(keep_net(&sections, loaded, made, error));
+    /* Move the network of a named model into the scenario. */
+    if (sections.model.workload.name) {
+        made->net = cs_arena_alloc(&made->arena, 1, sizeof(*made->net));
+        if (!made->net)
+            return cs_error_no_memory(error);
+        *made->net = loaded->net;
+        loaded->net = (cs_net){0};
+        made->device = sections.model.device;
+        made->granularity = sections.model.workload.granularity;
+        made->n_recomputed = sections.model.workload.recompute_operators.n;
+    }
     if (!how->brief) {
         cs_scenario_warn(&sections, made, &made->warnings);
         cs_scenario_warn_of_runtime(&sections, root, made, &made->warnings);
