@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-/* Memory of a host that is taken, or given back: then `bytes` is negative. */
+/* Allocation of host memory; `bytes` is negative if memory is freed. */
 typedef struct change {
     uint32_t device;
     cs_time time;
     int64_t bytes;
 } change;
 
-/* What is given back at an instant comes before what is taken then. */
+/* Frees come before allocations of the same instant. */
 static int compare_changes(const void *left, const void *right)
 {
     const change *a = left, *b = right;
@@ -22,7 +22,7 @@ static int compare_changes(const void *left, const void *right)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* A copy to the host frees memory of the device; a copy back takes some. */
+/* A copy to the host frees device memory; a copy back allocates it. */
 static bool goes_to_host(const cs_graph *graph, const cs_class *cls)
 {
     return cls->n_effects > 0 && graph->effects[cls->first_effect].bytes < 0;

@@ -9,7 +9,7 @@
 typedef struct study {
     const cs_graph *graph;
     const cs_trace *trace;
-    uint32_t first_stage, last_stage; /* of the slots */
+    uint32_t first_stage, last_stage; /* range of stages over all slots */
     /* per version of the first and of the last stage, up to n_batches: the newest mini-batch whose
      * update made it, or CS_NONE */
     uint32_t *first_makers, *last_makers;
@@ -34,7 +34,7 @@ int64_t cs_staleness_delay(uint32_t made, uint32_t version)
                                                  : (int64_t)made - 1 - (int64_t)version;
 }
 
-/* ---- what was read ---- */
+/* ---- versions read ---- */
 
 static void widen(cs_version_range *range, uint32_t version)
 {
@@ -65,7 +65,7 @@ static void note_reads(const study *s)
     }
 }
 
-/* ---- what was made ---- */
+/* ---- versions made ---- */
 
 /* The end of a task that made a version. */
 typedef struct making {
@@ -111,8 +111,8 @@ static void note_maker(const study *s, const cs_class *cls, uint32_t version, ui
     }
 }
 
-/* A message's mini-batch is the one that will read the weights, not the one whose update made them.
- */
+/* Notes a version that a task made. Messages do not count: their mini-batch is the one that will
+ * read the weights, not the one whose update made them. */
 static void note_making(const study *s, const making *of, uint32_t version)
 {
     const cs_class *cls = cs_graph_class(s->graph, of->task);
@@ -127,8 +127,8 @@ static void note_making(const study *s, const making *of, uint32_t version)
         row->made = version;
 }
 
-/* A slot's versions are made in the order in which the tasks end; where a run stopped, the last of
- * them did not. */
+/* Finds all versions. A slot's versions are made in the order of their tasks' ends. If the run was
+ * stopped, the last ones do not exist. */
 static bool note_makings(const study *s)
 {
     uint32_t n = gather_makings(s, NULL), version = 0;
@@ -146,8 +146,8 @@ static bool note_makings(const study *s)
     return true;
 }
 
-/* A slot that is given the versions which another one of its stage made numbers them as that one
- * does; what a mini-batch has read here then goes into the version that its update made there. */
+/* A slot that receives versions from another slot of its stage uses that slot's numbers. A gradient
+ * computed here then goes into the version that its mini-batch's update made there. */
 static void note_made_elsewhere(const study *s)
 {
     for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
@@ -165,9 +165,9 @@ static void note_made_elsewhere(const study *s)
     }
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
-/* A figure of each mini-batch. */
+/* A value per mini-batch. */
 typedef int64_t batch_figure(const cs_staleness *found, uint32_t batch, uint32_t slot);
 
 static int64_t gradient_delay(const cs_staleness *found, uint32_t batch, uint32_t slot)
@@ -188,8 +188,7 @@ static int64_t version_difference(const cs_staleness *found, uint32_t batch, uin
     return found->batches[batch].version_difference;
 }
 
-/* Whether the mini-batch has to do with the slot: not where another replica has it. CS_NONE as slot
- * stands for all. */
+/* Whether the mini-batch uses the slot; not if another replica has it. CS_NONE: any slot. */
 static bool uses(const cs_staleness *found, uint32_t batch, uint32_t slot)
 {
     const cs_staleness_row *row = slot != CS_NONE ? row_at(found, batch, slot) : NULL;
@@ -197,7 +196,7 @@ static bool uses(const cs_staleness *found, uint32_t batch, uint32_t slot)
            row->backward.oldest != CS_NONE;
 }
 
-/* Mini-batches of the middle half of the run. */
+/* Whether the mini-batch is in the middle half of the run. */
 static bool in_middle(const cs_staleness *found, uint32_t batch)
 {
     const uint32_t n = found->n_batches;
@@ -275,8 +274,8 @@ double cs_staleness_mean(const cs_staleness *staleness, uint32_t device)
     return cs_staleness_mean_of_slot(&all);
 }
 
-/* What the mini-batch's backward on the last stage read, on the first of its slots that it ran on.
- */
+/* Returns the version that the mini-batch's backward read on the last stage, on the first slot
+ * where it ran. */
 static uint32_t read_at_last(const study *s, uint32_t batch)
 {
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
@@ -287,7 +286,8 @@ static uint32_t read_at_last(const study *s, uint32_t batch)
     return CS_NONE;
 }
 
-/* The newest mini-batch, from 1, whose update is in a version of the last stage; 0: none. */
+/* Returns the newest mini-batch, from 1, whose update is in a version of the last stage; 0:
+ * none. */
 static int64_t newest_in(const study *s, uint32_t version)
 {
     if (version > s->found->n_batches || s->last_makers[version] == CS_NONE)
@@ -315,7 +315,7 @@ static uint32_t find_root(uint32_t *up, uint32_t batch)
     return batch;
 }
 
-/* The mini-batch read a version. */
+/* Links a mini-batch that read a version with the version's maker. */
 static void link_batch(const study *s, uint32_t *up, uint32_t batch, const uint32_t *makers,
                        uint32_t version)
 {
@@ -345,7 +345,7 @@ static void link_by_forward(const study *s, uint32_t *up)
     }
 }
 
-/* Numbers the sets; `numbers` has a cell per root. Returns how many there are. */
+/* Numbers the sets, and returns how many there are. `numbers` has one cell per root. */
 static uint32_t number_sets(uint32_t *up, uint32_t *numbers, uint32_t n,
                             cs_batch_staleness *batches, bool both)
 {
@@ -377,7 +377,7 @@ static bool find_sequences(const study *s)
     return true;
 }
 
-/* ---- all together ---- */
+/* ---- putting it together ---- */
 
 static bool reserve(const study *s)
 {
