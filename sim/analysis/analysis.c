@@ -178,23 +178,6 @@ typedef struct batch_work {
     cs_time *start, *end;
 } batch_work;
 
-static void note_batch(study *s, batch_work *work, uint32_t task)
-{
-    const cs_class *cls = cs_graph_class(s->graph, task);
-    cs_span span = s->trace->spans[task];
-    uint32_t batch = cs_graph_mini_batch(s->graph, task);
-    if (cs_kind_group_of(cls->kind) != CS_GROUP_COMPUTE || span.start < 0)
-        return;
-    if (span.end > s->batch_end[batch])
-        s->batch_end[batch] = span.end;
-    if (cls->kind == CS_UPDATE)
-        return;
-    if (span.end > work->end[batch])
-        work->end[batch] = span.end;
-    if (span.start < work->start[batch])
-        work->start[batch] = span.start;
-}
-
 /* A mini-batch is flushed if no work of a later one started before all work up to it had ended. */
 static void find_flushes(study *s, batch_work *work)
 {
@@ -221,8 +204,21 @@ static bool find_batches(study *s)
     bool complete = s->batch_end && s->flushed && work.start && work.end;
     for (size_t b = 0; complete && b < n; b++)
         work.start[b] = CS_TIME_MAX;
-    for (uint32_t task = 0; complete && task < s->graph->n_tasks; task++)
-        note_batch(s, &work, task);
+    for (uint32_t task = 0; complete && task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        cs_span span = s->trace->spans[task];
+        uint32_t batch = cs_graph_mini_batch(s->graph, task);
+        if (cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE && span.start >= 0) {
+            if (span.end > s->batch_end[batch])
+                s->batch_end[batch] = span.end;
+            if (cls->kind != CS_UPDATE) {
+                if (span.end > work.end[batch])
+                    work.end[batch] = span.end;
+                if (span.start < work.start[batch])
+                    work.start[batch] = span.start;
+            }
+        }
+    }
     if (complete)
         find_flushes(s, &work);
     free(work.start);
@@ -230,33 +226,17 @@ static bool find_batches(study *s)
     return complete;
 }
 
-static uint32_t last_task(const study *s)
+static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
 {
+    *s = (study){.graph = graph, .trace = trace};
     uint32_t last = CS_NONE;
     for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
         cs_span span = s->trace->spans[task];
         if (span.start >= 0 && (last == CS_NONE || span.end > s->trace->spans[last].end))
             last = task;
     }
-    return last;
-}
-
-static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
-{
-    *s = (study){.graph = graph, .trace = trace};
-    s->last = last_task(s);
+    s->last = last;
     return find_latest(s) && list_occupants(s) && find_batches(s);
-}
-
-static void study_finish(study *s)
-{
-    free(s->latest);
-    free(s->rank);
-    free(s->first_occupant);
-    free(s->occupants);
-    free(s->batch_end);
-    free(s->flushed);
-    *s = (study){0};
 }
 
 /* ---- use of time ---- */
@@ -369,21 +349,6 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
     reverse_waits(of, first);
 }
 
-/* Explains the time after the device's last task. After the last computation of a run only messages
- * remain, which the next mini-batch would wait for. */
-static void explain_end(const study *s, cs_time from, account *of)
-{
-    const uint32_t n = s->graph->n_batches;
-    const cs_time end = s->trace->makespan;
-    const cs_time ended = n > 0 && !s->trace->stopped ? s->batch_end[n - 1] : end;
-    account_flush(of, from, ended > from ? ended : from);
-    from = ended > from ? ended : from;
-    const uint32_t first = of->n;
-    if (from < end)
-        explain_back(s, s->last, from, end, of);
-    reverse_waits(of, first);
-}
-
 static void explain_device(const study *s, account *of)
 {
     cs_time now = 0;
@@ -401,7 +366,18 @@ static void explain_device(const study *s, account *of)
         now = span.end;
         before = task;
     }
-    explain_end(s, now, of);
+    /* Explain the time after the device's last task. After the last computation of a run only
+     * messages remain, which the next mini-batch would wait for. */
+    cs_time from = now;
+    const uint32_t n = s->graph->n_batches;
+    const cs_time end = s->trace->makespan;
+    const cs_time ended = n > 0 && !s->trace->stopped ? s->batch_end[n - 1] : end;
+    account_flush(of, from, ended > from ? ended : from);
+    from = ended > from ? ended : from;
+    const uint32_t first = of->n;
+    if (from < end)
+        explain_back(s, s->last, from, end, of);
+    reverse_waits(of, first);
 }
 
 /* ---- intervals ---- */
@@ -558,41 +534,7 @@ static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
     return walk.n;
 }
 
-static void sum_path(const study *s, cs_analysis *analysis)
-{
-    for (uint32_t i = 0; i < analysis->n_steps; i++) {
-        const cs_path_step *step = &analysis->steps[i];
-        cs_time time = step->end - step->start;
-        if (step->task == CS_NONE)
-            analysis->path.dependency += time;
-        else if (is_transfer(s, step->task))
-            add_exposed(s, step->task, time, &analysis->path);
-        else
-            analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
-    }
-}
-
 /* ---- metrics ---- */
-
-/* Sums are exact, and fractions are exact up to 2^53 ps. */
-static void set_fractions(cs_analysis *analysis)
-{
-    const __int128 all = (__int128)analysis->makespan * analysis->n_devices;
-    const double whole = all > 0 ? (double)all : 1;
-    __int128 idle = all, communication = 0, waiting = 0, flush = 0;
-    for (uint32_t d = 0; d < analysis->n_devices; d++) {
-        const cs_time_use *use = &analysis->devices[d];
-        for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
-            idle -= use->compute[kind];
-        communication += use->communication;
-        waiting += (__int128)use->dependency + use->flush;
-        flush += use->flush;
-    }
-    analysis->bubble_fraction = (double)idle / whole;
-    analysis->exposed_communication_fraction = (double)communication / whole;
-    analysis->pipeline_bubble_fraction = (double)waiting / whole;
-    analysis->flush_fraction = (double)flush / whole;
-}
 
 static cs_time find_middle(const study *s)
 {
@@ -635,19 +577,27 @@ static cs_mean_use mean_of(const cs_analysis *analysis)
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size)
 {
     const uint32_t first = n_batches / 4, last = n_batches - 1 - n_batches / 4;
-    set_fractions(analysis);
+    /* Sums are exact, and fractions are exact up to 2^53 ps. */
+    const __int128 all = (__int128)analysis->makespan * analysis->n_devices;
+    const double whole = all > 0 ? (double)all : 1;
+    __int128 idle = all, communication = 0, waiting = 0, flush = 0;
+    for (uint32_t d = 0; d < analysis->n_devices; d++) {
+        const cs_time_use *use = &analysis->devices[d];
+        for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
+            idle -= use->compute[kind];
+        communication += use->communication;
+        waiting += (__int128)use->dependency + use->flush;
+        flush += use->flush;
+    }
+    analysis->bubble_fraction = (double)idle / whole;
+    analysis->exposed_communication_fraction = (double)communication / whole;
+    analysis->pipeline_bubble_fraction = (double)waiting / whole;
+    analysis->flush_fraction = (double)flush / whole;
     analysis->mean = mean_of(analysis);
     analysis->iteration_time =
         cs_time_seconds(analysis->middle) / (n_batches > 1 ? last - first : 1);
     if (analysis->iteration_time > 0)
         analysis->throughput = batch_size / analysis->iteration_time;
-}
-
-/* Copies results to represented devices. */
-static void unfold(const cs_graph *graph, cs_time_use *devices)
-{
-    for (uint32_t d = 0; d < graph->n_devices; d++)
-        devices[d] = devices[cs_graph_stand_in(graph, d)];
 }
 
 static bool analyse(study *s, cs_analysis *analysis)
@@ -664,7 +614,16 @@ static bool analyse(study *s, cs_analysis *analysis)
     if (!explain_devices(s, analysis))
         return false;
     walk_path(s, analysis->steps, analysis->n_steps);
-    sum_path(s, analysis);
+    for (uint32_t i = 0; i < analysis->n_steps; i++) {
+        const cs_path_step *step = &analysis->steps[i];
+        cs_time time = step->end - step->start;
+        if (step->task == CS_NONE)
+            analysis->path.dependency += time;
+        else if (is_transfer(s, step->task))
+            add_exposed(s, step->task, time, &analysis->path);
+        else
+            analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
+    }
     analysis->middle = find_middle(s);
     if (s->graph->n_batches == 1 && !s->trace->stopped)
         analysis->behind = s->trace->makespan - s->batch_end[0];
@@ -686,10 +645,19 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     cs_analysis made;
     study s = {.graph = graph, .trace = trace};
     bool complete = analyse(&s, &made);
-    study_finish(&s); /* free the memory: the next step takes as much */
+    /* Free the lookups now: the next step takes as much memory. */
+    free(s.latest);
+    free(s.rank);
+    free(s.first_occupant);
+    free(s.occupants);
+    free(s.batch_end);
+    free(s.flushed);
     complete = complete && cs_overlap_find(graph, trace, made.devices);
-    if (complete && graph->stands_for)
-        unfold(graph, made.devices);
+    if (complete && graph->stands_for) {
+        /* Copy results to represented devices. */
+        for (uint32_t d = 0; d < graph->n_devices; d++)
+            made.devices[d] = made.devices[cs_graph_stand_in(graph, d)];
+    }
     if (complete)
         cs_analysis_set_rates(&made, graph->n_batches, batch_size);
     cs_status status = complete ? cs_staleness_find(graph, trace, &made.staleness, error)

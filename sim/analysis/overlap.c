@@ -154,22 +154,6 @@ static cs_time computed_until(const use_span *at, size_t n, cs_time time)
     return last->before + (last->end < time ? last->end : time) - last->start;
 }
 
-/* Adds delays. They do not slow each other down, so each counts in full; otherwise the reported
- * rate could exceed the bandwidth of the links. */
-static void add_delays(use_span *computed, size_t n_computed, const use_span *delays,
-                       size_t n_delays, cs_time_use *use)
-{
-    for (size_t i = 1; i < n_computed; i++)
-        computed[i].before = computed[i - 1].before + computed[i - 1].end - computed[i - 1].start;
-    for (size_t i = 0; i < n_delays; i++) {
-        const use_span *delay = &delays[i];
-        use->active += delay->end - delay->start;
-        use->active_for[delay->purpose] += delay->end - delay->start;
-        use->hidden += computed_until(computed, n_computed, delay->end) -
-                       computed_until(computed, n_computed, delay->start);
-    }
-}
-
 /* Handles one device at a time, to save memory: there may be several spans per task. */
 static bool add_devices(const cs_graph *graph, const cs_trace *trace, const tasks_of_devices *list,
                         cs_time_use *devices)
@@ -192,29 +176,24 @@ static bool add_devices(const cs_graph *graph, const cs_trace *trace, const task
         sort_spans(of + n[TRANSFERS], n[COMPUTATIONS]);
         add_spans(of, n[TRANSFERS], n[COMPUTATIONS], &devices[d]);
         use_span *computed = of + n[TRANSFERS];
-        add_delays(computed, n[COMPUTATIONS], computed + n[COMPUTATIONS], n[DELAYS], &devices[d]);
+        /* Add delays. They do not slow each other down, so each counts in full; otherwise the
+         * reported rate could exceed the bandwidth of the links. */
+        const use_span *delays = computed + n[COMPUTATIONS];
+        cs_time_use *use = &devices[d];
+        for (size_t i = 1; i < n[COMPUTATIONS]; i++)
+            computed[i].before =
+                computed[i - 1].before + computed[i - 1].end - computed[i - 1].start;
+        for (size_t i = 0; i < n[DELAYS]; i++) {
+            const use_span *delay = &delays[i];
+            use->active += delay->end - delay->start;
+            use->active_for[delay->purpose] += delay->end - delay->start;
+            use->hidden += computed_until(computed, n[COMPUTATIONS], delay->end) -
+                           computed_until(computed, n[COMPUTATIONS], delay->start);
+        }
     }
     const bool done = of;
     free(of);
     return done;
-}
-
-/* Adds the time of collectives that was left out of their delays because it is overlapped. */
-static void add_hidden(const cs_graph *graph, const cs_trace *trace, uint32_t *scratch,
-                       cs_time_use *devices)
-{
-    for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(graph, task);
-        const cs_span span = trace->spans[task];
-        if (cls->hidden == 0 || span.start < 0 || span.end < span.start)
-            continue;
-        for (uint32_t i = devices_of_ranks(graph, cls->ranks - 1, scratch); i-- > 0;) {
-            cs_time_use *use = &devices[scratch[i]];
-            use->active += cls->hidden;
-            use->active_for[cls->purpose] += cls->hidden;
-            use->hidden += cls->hidden;
-        }
-    }
 }
 
 bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace, cs_time_use *devices)
@@ -224,8 +203,22 @@ bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace, cs_time_use *
     uint32_t *scratch = malloc(((size_t)graph->n_devices + 2) * sizeof(*scratch));
     const bool done = list.first && scratch && list_tasks(graph, trace, scratch, &list) &&
                       add_devices(graph, trace, &list, devices);
-    if (done)
-        add_hidden(graph, trace, scratch, devices);
+    if (done) {
+        /* Add the time of collectives that was left out of their delays because it is
+         * overlapped. */
+        for (uint32_t task = 0; task < graph->n_tasks; task++) {
+            const cs_class *cls = cs_graph_class(graph, task);
+            const cs_span span = trace->spans[task];
+            if (cls->hidden == 0 || span.start < 0 || span.end < span.start)
+                continue;
+            for (uint32_t i = devices_of_ranks(graph, cls->ranks - 1, scratch); i-- > 0;) {
+                cs_time_use *use = &devices[scratch[i]];
+                use->active += cls->hidden;
+                use->active_for[cls->purpose] += cls->hidden;
+                use->hidden += cls->hidden;
+            }
+        }
+    }
     free(scratch);
     free(list.first);
     free(list.tasks);

@@ -118,14 +118,6 @@ static bool same_batch(const run *r, uint32_t b, uint32_t p, cs_time period, boo
     }
 }
 
-/* Compares the last mini-batch. If it ends differently, because it has no successor, only its
- * started tasks are compared, and the mini-batch before in full. */
-static bool same_last(const run *r, uint32_t b, uint32_t p, cs_time period)
-{
-    return same_batch(r, b, p, period, false) ||
-           (b > p && same_batch(r, b, p, period, true) && same_batch(r, b - 1, p, period, false));
-}
-
 /* Whether everything that has to be compared starts at mini-batch b: all mini-batches before b have
  * ended, and all before b - p one period earlier. */
 static bool is_covered(const run *r, uint32_t b, uint32_t p, cs_time period)
@@ -133,18 +125,12 @@ static bool is_covered(const run *r, uint32_t b, uint32_t p, cs_time period)
     return r->ends[b - 1] <= r->at && (b <= p || r->ends[b - p - 1] <= r->at - period);
 }
 
-/* Whether mini-batch b entered one `period` after mini-batch b - p. */
-static bool entered_alike(const run *r, uint32_t b, uint32_t p, cs_time period)
-{
-    return r->enters[b] > r->at || r->enters[b] - r->enters[b - p] == period;
-}
-
 /* Compares only when mini-batches entered. Most wrong periods are rejected here, without comparing
  * tasks. */
 static bool enter_alike(const run *r, uint32_t p, cs_time period)
 {
     uint32_t b = r->graph->n_batches - 1;
-    while (b >= p && entered_alike(r, b, p, period)) {
+    while (b >= p && (r->enters[b] > r->at || r->enters[b] - r->enters[b - p] == period)) {
         if (is_covered(r, b, p, period))
             return true;
         b--;
@@ -161,7 +147,9 @@ static bool repeats(const run *r, uint32_t p, cs_recurrence *found)
     uint32_t b = last + 1;
     if (period <= 0 || !enter_alike(r, p, period))
         return false;
-    if (same_last(r, last, p, period))
+    if (same_batch(r, last, p, period, false) ||
+        (last > p && same_batch(r, last, p, period, true) &&
+         same_batch(r, last - 1, p, period, false)))
         b--;
     while (b <= last && b > p && same_batch(r, b - 1, p, period, false))
         b--;

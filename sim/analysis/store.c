@@ -155,21 +155,6 @@ static const cs_h5_column batch_columns[] = {
     {0},
 };
 
-static cs_status store_staleness(cs_h5_file *file, const cs_staleness *found, cs_error *error)
-{
-    const cs_h5_table tables[] = {
-        {"staleness", "row", staleness_columns, (uint64_t)found->n_batches * found->n_slots,
-         found->rows, .row_size = sizeof(*found->rows)},
-        {"weights", "slot", slot_columns, found->n_slots, found->slots,
-         .row_size = sizeof(*found->slots)},
-        {"mini_batches", "mini_batch", batch_columns, found->n_batches, found->batches,
-         .row_size = sizeof(*found->batches)},
-    };
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        CS_TRY(cs_h5_write_table(file, &tables[i], error));
-    return CS_OK;
-}
-
 cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
 {
     const cs_h5_table devices = {"devices",         "device",
@@ -180,7 +165,18 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
                               analysis->steps, .row_size = sizeof(*analysis->steps)};
     CS_TRY(cs_h5_write_table(file, &devices, error));
     CS_TRY(cs_h5_write_table(file, &path, error));
-    return store_staleness(file, &analysis->staleness, error);
+    const cs_h5_table tables[] = {
+        {"staleness", "row", staleness_columns,
+         (uint64_t)analysis->staleness.n_batches * analysis->staleness.n_slots,
+         analysis->staleness.rows, .row_size = sizeof(*analysis->staleness.rows)},
+        {"weights", "slot", slot_columns, analysis->staleness.n_slots, analysis->staleness.slots,
+         .row_size = sizeof(*analysis->staleness.slots)},
+        {"mini_batches", "mini_batch", batch_columns, analysis->staleness.n_batches,
+         analysis->staleness.batches, .row_size = sizeof(*analysis->staleness.batches)},
+    };
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        CS_TRY(cs_h5_write_table(file, &tables[i], error));
+    return CS_OK;
 }
 
 cs_status cs_waits_store(cs_h5_file *file, const cs_waits *waits, cs_error *error)

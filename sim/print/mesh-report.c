@@ -4,7 +4,7 @@
 
 static const char *const methods[] = {"tensor", "filter", "channel"};
 
-/* Devices whose tasks are in the graph. */
+/* Counts the devices that are simulated. */
 static uint32_t n_simulated(const cs_scenario *scenario)
 {
     const cs_job *job = &scenario->job;
@@ -52,7 +52,8 @@ static void print_axes(const cs_parallel *parallel, FILE *out)
         fputs(", tokens drawn", out);
 }
 
-/* Layers at each stage; those of which only a part is count as divided in parts. */
+/* Prints the number of layers per ZeRO stage; partly sharded layers count, and are counted
+ * separately. */
 static void print_states(const cs_scenario *scenario, FILE *out)
 {
     const cs_states *states = &scenario->job.states;
@@ -68,13 +69,13 @@ static void print_states(const cs_scenario *scenario, FILE *out)
     }
     for (uint32_t zero = 0; zero < CS_ZERO_STAGES; zero++)
         if (n_layers[zero] > 0)
-            fprintf(out, ", zero %u of %u layers", zero, n_layers[zero]);
+            fprintf(out, ", zero %u for %u layers", zero, n_layers[zero]);
     if (n_parts > 0)
-        fprintf(out, " (%u of them in part)", n_parts);
+        fprintf(out, " (%u of them partly)", n_parts);
     fprintf(out, " over %u", shard);
 }
 
-/* What all operators of a place make, in elements per sample; 0 where that is not known. */
+/* Sums the elements per sample that all operators of a place produce; 0 if unknown. */
 static double elements_at(const cs_scenario *scenario, uint32_t place)
 {
     cs_net_local local;
@@ -91,7 +92,8 @@ static double elements_at(const cs_scenario *scenario, uint32_t place)
     return elements;
 }
 
-/* The first place has the largest part of everything, and the last one the smallest (layout.h). */
+/* Reports shards of different size. The first place always has the largest, the last one the
+ * smallest (layout.h). */
 static void print_parts(const cs_scenario *scenario, FILE *out)
 {
     const cs_grid *grid = &scenario->parallel->split.grid;
@@ -100,17 +102,17 @@ static void print_parts(const cs_scenario *scenario, FILE *out)
         return;
     const double most = elements_at(scenario, 0), least = elements_at(scenario, places - 1);
     if (least < most)
-        fprintf(
-            out,
-            "; parts differ, and all are simulated as the largest: the smallest has %.4g %% of it",
-            100 * least / most);
+        fprintf(out,
+                "; shards differ in size, and all are simulated like the largest: the smallest has "
+                "%.4g %% of it",
+                100 * least / most);
 }
 
 void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
 {
     const uint32_t n = scenario->platform.n_devices, simulated = n_simulated(scenario);
     if (!scenario->parallel && simulated < n)
-        fprintf(out, "%u of %u devices simulated, each stands for %u\n", simulated, n,
+        fprintf(out, "%u of %u devices simulated, each represents %u\n", simulated, n,
                 n / simulated);
     if (!scenario->parallel)
         return;
@@ -119,15 +121,15 @@ void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
     print_states(scenario, out);
     print_parts(scenario, out);
     if (simulated < n)
-        fprintf(out, "; %u of %u devices simulated, each stands for %u", simulated, n,
+        fprintf(out, "; %u of %u devices simulated, each represents %u", simulated, n,
                 n / simulated);
     if (scenario->estimated)
         fprintf(out,
-                "\n  estimated: %s; all are taken to be as slow as the slowest (\"fold\": "
+                "\n  estimate: %s; all devices are simulated like the slowest (\"fold\": "
                 "\"slowest\")",
                 scenario->estimated);
     else if (scenario->unfolded)
-        fprintf(out, "\n  each of %u devices is simulated: %s", n, scenario->unfolded);
+        fprintf(out, "\n  all %u devices are simulated: %s", n, scenario->unfolded);
     fputc('\n', out);
 }
 

@@ -34,7 +34,7 @@ static text number_text(double value, const char *format)
     return out;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static text figure_text(cs_figure figure, double value)
 {
@@ -57,8 +57,8 @@ static text figure_text(cs_figure figure, double value)
     return number_text(100 * value, "%.4g %%");
 }
 
-/* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last
- * digits are rounding. */
+/* Makespans, bytes and counts are exact integers. Other metrics are quotients, whose last digits
+ * depend on rounding. */
 static double tolerance(cs_figure figure)
 {
     return cs_figure_is_fraction(figure) || figure == CS_FIGURE_ITERATION_TIME ||
@@ -72,7 +72,7 @@ static bool equal(cs_figure figure, double simulated, double closed)
     return fabs(simulated - closed) <= tolerance(figure) * fabs(closed);
 }
 
-/* How the simulation compares with the closed form. */
+/* Formats the simulated value relative to the closed form. */
 static text comparison_text(cs_figure figure, double simulated, double closed)
 {
     if (isnan(simulated))
@@ -82,11 +82,10 @@ static text comparison_text(cs_figure figure, double simulated, double closed)
         return number_text(0, "equal");
     if (cs_figure_is_fraction(figure))
         return number_text(100 * fabs(difference),
-                           difference > 0 ? "%.3g points more" : "%.3g points less");
+                           difference > 0 ? "+%.3g points" : "-%.3g points");
     if (closed <= 0)
         return number_text(0, "more");
-    return number_text(100 * fabs(difference) / closed,
-                       difference > 0 ? "%.3g %% more" : "%.3g %% less");
+    return number_text(100 * fabs(difference) / closed, difference > 0 ? "+%.3g %%" : "-%.3g %%");
 }
 
 enum { VALUE_COLUMN = 19, COMPARISON_COLUMN = 32, FORMULA_COLUMN = 50 };
@@ -96,7 +95,7 @@ static void print_figure(const char *label, const char *value, FILE *out)
     fprintf(out, "%-*s%s\n", VALUE_COLUMN, label, value);
 }
 
-/* What is known of a closed form whose simulated figure is equal to it or not. */
+/* How a closed form relates to the simulation. */
 static const char *standing(const cs_form *form, bool is_known, bool is_equal)
 {
     if (!form->applies)
@@ -118,7 +117,7 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
 }
 
-/* Under a figure of the whole run all closed forms for it. */
+/* Prints all closed forms for a metric of the whole run. */
 static void print_forms(const cs_simulation *simulation, const char *key, FILE *out)
 {
     for (uint32_t f = 0; f < simulation->forms.n && !simulation->trace.stopped; f++) {
@@ -128,7 +127,7 @@ static void print_forms(const cs_simulation *simulation, const char *key, FILE *
     }
 }
 
-/* Where the formulas of the run's figures and of the devices' peaks come from, each source once. */
+/* Prints the sources of all formulas, each once. */
 static void print_sources(const cs_forms *forms, FILE *out)
 {
     char line[1024];
@@ -145,7 +144,7 @@ static void print_sources(const cs_forms *forms, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* ", 36 % of a100's peak in bf16" behind what the line has. */
+/* Appends ", 36 % of a100's peak in bf16" to the line. */
 static void add_value(char *line, size_t size, const cs_run_figure *figure,
                       const cs_outcome *outcome)
 {
@@ -159,7 +158,7 @@ static void add_value(char *line, size_t size, const cs_run_figure *figure,
              figure->detail ? figure->detail(outcome, detail, sizeof(detail)) : "");
 }
 
-/* Nothing where the run has no value; "-" where it follows from tasks that were dropped. */
+/* Prints nothing if the run has no value, and "-" if it would require tasks that were dropped. */
 static void print_line(const cs_run_figure *figure, const cs_outcome *outcome, FILE *out)
 {
     const bool dropped = figure->shown & CS_OF_TASKS && outcome->simulation->without_tasks;
@@ -177,7 +176,7 @@ static void print_line(const cs_run_figure *figure, const cs_outcome *outcome, F
     print_forms(outcome->simulation, figure->key, out);
 }
 
-/* Where the schedule states it. */
+/* Prints the version difference if the schedule states it. */
 static void print_version_difference(const cs_simulation *simulation, FILE *out)
 {
     const cs_figure figure = CS_FIGURE_VERSION_DIFFERENCE;
@@ -195,8 +194,8 @@ static void print_version_difference(const cs_simulation *simulation, FILE *out)
 static void print_figures(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
-            FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
+    fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "value",
+            FORMULA_COLUMN - COMPARISON_COLUMN, "vs. formula", "formula and assumptions");
     for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
         if (figure->shown & CS_SHOWN_REPORT)
             print_line(figure, &outcome, out);
@@ -205,8 +204,8 @@ static void print_figures(const cs_scenario *scenario, const cs_simulation *simu
 
 /* ---- devices ---- */
 
-/* "...: P - s versions", and what that assumes where the run differs for it; `first` says what it
- * is about. */
+/* Prints "...: P - s versions", with the assumptions if some device differs because of them.
+ * `first` names the subject. */
 static void print_formula(const char *first, const cs_simulation *simulation, const cs_form *form,
                           FILE *out)
 {
@@ -223,8 +222,8 @@ static void print_formula(const char *first, const cs_simulation *simulation, co
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* Peaks of memory or of versions, where the schedule states them: one line, or one for each that
- * differs. */
+/* Compares peaks of memory or versions with the schedule's formula: one line, plus one per device
+ * that differs. */
 static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FILE *out)
 {
     const cs_form *last = NULL;
@@ -239,7 +238,7 @@ static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FIL
         n++;
         n_equal += same;
         if (!same && n - n_equal <= DEVICE_ROWS)
-            fprintf(out, "closed form of %s on device %u: %s, simulated is %s\n",
+            fprintf(out, "closed form of %s on device %u: %s, simulated: %s\n",
                     cs_figure_label(figure), form->device, figure_text(figure, closed).s,
                     comparison_text(figure, simulated, closed).s);
     }
@@ -256,7 +255,8 @@ static bool is_peak_of(const cs_form *form, uint32_t device)
     return form->figure == CS_FIGURE_PEAK_ACTIVATIONS && form->device == device;
 }
 
-/* Schedules state them one device after the other, so the place of the first tells that of all. */
+/* Schedules state the forms of devices in order, so the position of the first one gives all
+ * others. */
 static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device)
 {
     const cs_forms *forms = &simulation->forms;
@@ -272,16 +272,16 @@ static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device
     return NULL;
 }
 
-/* All that is said of a device but its number. Devices that say the same share a line: as a rule
- * they are replicas, and follow each other. */
+/* Description of a device, without its number. Adjacent devices with the same text share a line; as
+ * a rule they are replicas. */
 typedef struct device_line {
     char text[768];
 } device_line;
 
-/* Writes an empty line where there is nothing to say. */
+/* Writes a line; empty if there is nothing to report. */
 typedef void line_writer(const cs_simulation *simulation, uint32_t device, device_line *line);
 
-/* The device after the last one that says the same as `first`. */
+/* Returns the first device after `first` with a different line. */
 static uint32_t group_end(const cs_simulation *simulation, line_writer *write, uint32_t first)
 {
     device_line line, other;
@@ -298,7 +298,7 @@ static uint32_t group_end(const cs_simulation *simulation, line_writer *write, u
     return end;
 }
 
-/* The first of the devices that say the same as the last one. */
+/* Returns the first device of the last group with equal lines. */
 static uint32_t last_group(const cs_simulation *simulation, line_writer *write)
 {
     device_line line, other;
@@ -320,7 +320,7 @@ static bool are_many(const cs_simulation *simulation, line_writer *write)
     return n > DEVICE_ROWS;
 }
 
-/* Which devices one stands for: "0-63" where they follow each other, else "0 x64". */
+/* Names the devices that one represents: "0-63" if they are adjacent, else "0 x64". */
 static void name_kind(const cs_graph *graph, uint32_t device, char *out, size_t size)
 {
     uint32_t n = 0, last = device;
@@ -336,14 +336,14 @@ static void name_kind(const cs_graph *graph, uint32_t device, char *out, size_t 
         snprintf(out, size, n == 1 ? "%u" : "%u-%u", device, last);
 }
 
-/* Of the first column: room for "960-1023" where there are so many devices. */
+/* Returns the width of the first column, for numbers such as "960-1023". */
 static int name_width(const cs_simulation *simulation)
 {
     const int range = snprintf(NULL, 0, "%u-", simulation->trace.n_devices - 1) * 2 - 1;
     return range > 6 ? range : 6;
 }
 
-/* A line for each device of a folded graph that is simulated. */
+/* Prints a line per simulated device of a folded graph. */
 static void print_kinds(const cs_simulation *simulation, line_writer *write, FILE *out)
 {
     const cs_graph *graph = &simulation->graph;
@@ -362,10 +362,11 @@ static void print_kinds(const cs_simulation *simulation, line_writer *write, FIL
         fprintf(out, "%*s %s\n", name_width(simulation), devices, line.text);
     }
     if (more > 0)
-        fprintf(out, "   ... %u more that were simulated, all of them in --json\n", more);
+        fprintf(out, "   ... %u more simulated devices, see --json\n", more);
 }
 
-/* A line for each group of equal devices, "0-63" in front; of many the first ones and the last. */
+/* Prints a line per group of equal devices, starting with "0-63"; if there are many, the first ones
+ * and the last. */
 static void print_lines(const cs_simulation *simulation, line_writer *write, FILE *out)
 {
     const uint32_t n = simulation->trace.n_devices;
@@ -379,8 +380,7 @@ static void print_lines(const cs_simulation *simulation, line_writer *write, FIL
         char devices[32];
         if (many && row == DEVICE_ROWS - 2) {
             const uint32_t last = last_group(simulation, write);
-            fprintf(out, "   ... %u more devices, all of them in --json and the results file\n",
-                    last - first);
+            fprintf(out, "   ... %u more devices, see --json or the results file\n", last - first);
             first = last;
         }
         end = group_end(simulation, write, first);
@@ -422,7 +422,7 @@ static void write_use(const cs_simulation *simulation, uint32_t device, device_l
              record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
-/* " weights 1 GB, activations 2 GB": those that there are, per category. */
+/* Writes " weights 1 GB, activations 2 GB", skipping empty categories. */
 static void write_categories(const int64_t *bytes, char *out, size_t size)
 {
     const char *separator = " ";
@@ -437,7 +437,7 @@ static void write_categories(const int64_t *bytes, char *out, size_t size)
     }
 }
 
-/* What the peak of the fullest device, the first of several, is made of. */
+/* Prints the composition of the largest peak, on the first device that reaches it. */
 static void print_fullest(const cs_trace *trace, FILE *out)
 {
     char categories[512], line[640];
@@ -483,25 +483,25 @@ static void write_allocations(const cs_simulation *simulation, uint32_t device, 
              bytes_text((double)stats->peak_reserved).s, 100 * wasted);
 }
 
-/* The first allocation that failed, and what was free and could not be had. */
+/* Prints the first failed allocation, and the memory that was free but unusable. */
 static void print_failure(const cs_simulation *simulation, uint32_t device, FILE *out)
 {
     const cs_failed_allocation *failure = &simulation->allocations.devices[device].failure;
-    char task[96] = "what is resident from the start", line[512];
+    char task[96] = "resident memory", line[512];
     if (!failure->failed)
         return;
     if (failure->task != CS_NONE)
         cs_graph_describe(&simulation->graph, failure->task, task, sizeof(task));
     snprintf(line, sizeof(line),
-             "OUT OF MEMORY on device %" PRIu32 ": %s for %s: allocated %s of %s reserved, %s "
-             "free in blocks of up to %s",
+             "OUT OF MEMORY on device %" PRIu32 ": tried to allocate %s for %s; %s allocated, %s "
+             "reserved, %s free in blocks of up to %s",
              device, bytes_text((double)failure->bytes).s, task,
              bytes_text((double)failure->allocated).s, bytes_text((double)failure->reserved).s,
              bytes_text((double)failure->free).s, bytes_text((double)failure->largest).s);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* Of the first device only, where several fail. */
+/* Reports the first failing device only. */
 static void print_allocations(const cs_simulation *simulation, FILE *out)
 {
     const cs_allocations *allocations = &simulation->allocations;
@@ -530,7 +530,8 @@ static bool is_stale(const cs_staleness *staleness)
     return false;
 }
 
-/* Of all weights on the device: the most versions, the largest delay and the mean. */
+/* Writes a device's largest number of versions, largest delay and mean delay, over all its
+ * weights. */
 static void write_staleness(const cs_simulation *simulation, uint32_t device, device_line *line)
 {
     const cs_staleness *staleness = &simulation->analysis.staleness;
@@ -553,7 +554,7 @@ static void write_staleness(const cs_simulation *simulation, uint32_t device, de
              mean_text);
 }
 
-/* Of schedules that keep versions of weights, or whose gradients are of old ones. */
+/* Prints a table if versions of weights are kept, or gradients are delayed. */
 static void print_staleness(const cs_simulation *simulation, FILE *out)
 {
     if (!is_stale(&simulation->analysis.staleness))
@@ -565,7 +566,7 @@ static void print_staleness(const cs_simulation *simulation, FILE *out)
     compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
 }
 
-/* Of a schedule without a flush. */
+/* Prints whether a run without a flush is periodic. */
 static void print_recurrence(const cs_scenario *scenario, const cs_simulation *simulation,
                              FILE *out)
 {
@@ -586,14 +587,14 @@ static void print_recurrence(const cs_scenario *scenario, const cs_simulation *s
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* ---- the rest ---- */
+/* ---- other parts ---- */
 
 static text seconds_text(double seconds)
 {
     return time_text(seconds * (double)CS_PS_PER_SEC);
 }
 
-/* Of a device, on average. */
+/* Prints the mean communication per device. */
 static void print_communication(const cs_analysis *analysis, FILE *out)
 {
     const cs_mean_use mean = analysis->mean;
@@ -604,15 +605,16 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
         snprintf(slowed, sizeof(slowed), "; computing slowed by communication: %s",
                  seconds_text(mean.slowed).s);
     snprintf(line, sizeof(line),
-             "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s%s",
+             "communication: %s per device, %.1f %% overlapped; exposed: messages %s, "
+             "collectives %s%s",
              seconds_text(mean.active).s, 100 * mean.hidden / mean.active,
              seconds_text(mean.messages).s, seconds_text(mean.collectives).s, slowed);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     const double computing = cs_time_seconds(analysis->makespan) * (1 - analysis->bubble_fraction);
     if (mean.hidden > computing * (1 + 1e-9))
         fprintf(out,
-                "  more is hidden than the device computes, %s: /collectives/tensor_overlap or "
-                "expert_overlap is too large here\n",
+                "  more is overlapped than the device computes, %s: /collectives/tensor_overlap or "
+                "expert_overlap is too large\n",
                 seconds_text(computing).s);
 }
 
@@ -623,7 +625,8 @@ static void print_purposes(const cs_simulation *simulation, FILE *out)
     const cs_mean_use mean = simulation->analysis.mean;
     if (!(mean.active > 0) || simulation->trace.stopped)
         return;
-    fprintf(out, "%14s %10s %10s  %-10s %s\n", "for", "time", "exposed", "sent", "rate per device");
+    fprintf(out, "%14s %10s %10s  %-10s %s\n", "purpose", "time", "exposed", "sent",
+            "rate per device");
     for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
         const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
         const double active = mean.active_for[p];
@@ -642,8 +645,7 @@ static void print_host(const cs_simulation *simulation, FILE *out)
     for (uint32_t d = 0; simulation->host_peaks && d < simulation->trace.n_devices; d++)
         most = simulation->host_peaks[d] > most ? simulation->host_peaks[d] : most;
     if (most > 0)
-        fprintf(out, "offloaded to the host: at most %s a device at once\n",
-                bytes_text((double)most).s);
+        fprintf(out, "offloaded to the host: at most %s per device\n", bytes_text((double)most).s);
 }
 
 /* What is not known where tasks were dropped as they ran. */
@@ -651,8 +653,8 @@ static void print_dropped(const cs_simulation *simulation, FILE *out)
 {
     char line[320];
     snprintf(line, sizeof(line),
-             "%u tasks were dropped as they ran: unknown is where devices wait, what communication "
-             "is hidden, the critical path, and staleness (hash %016" PRIx64 ")",
+             "%u tasks were dropped after they ran: waiting times, overlap, critical path and "
+             "staleness are unknown (hash %016" PRIx64 ")",
              simulation->graph.n_tasks, simulation->hash);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
@@ -679,7 +681,7 @@ static void print_path(const cs_analysis *analysis, FILE *out)
 static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, size_t size)
 {
     if (task == CS_NONE)
-        snprintf(out, size, "what is resident from the start");
+        snprintf(out, size, "resident memory");
     else if (!graph->tasks)
         snprintf(out, size, "task %u", task);
     else
@@ -761,7 +763,7 @@ static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
     if (groups > FEW)
         print_more_oom(simulation, earliest, group_end(simulation, write_oom, earliest), out);
     if (simulation->trace.stopped)
-        fprintf(out, "the run was stopped there, as asked\n");
+        fprintf(out, "the run was stopped there (--stop-on-oom)\n");
 }
 
 /* Collectives by the algorithm and the protocol that NCCL picks. */
@@ -785,8 +787,8 @@ static const char *delay_text(const cs_lower_report *lowering)
 {
     if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
         return "by the alpha-beta model";
-    return lowering->beside ? "with nothing else running but the same in other groups"
-                            : "with nothing else running";
+    return lowering->beside ? "without contention except by the same collective in other groups"
+                            : "without contention";
 }
 
 /* What messages and collectives take depends on both, so no summary is without. */
@@ -806,8 +808,8 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
                          lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
     if (any && delays)
         snprintf(line + used, sizeof(line) - (size_t)used,
-                 "each one delay: its time %s (%llu messages not simulated)", delay_text(lowering),
-                 messages);
+                 "each modelled as one delay, %s (%llu messages not simulated)",
+                 delay_text(lowering), messages);
     else if (any)
         snprintf(line + used, sizeof(line) - (size_t)used, "%llu messages", messages);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
@@ -823,8 +825,7 @@ static void print_unlike(const cs_lower_report *lowering, FILE *out)
         return;
     snprintf(
         line, sizeof(line),
-        "warning: not all devices that one stands for are alike: %s; all are taken to be as slow "
-        "as the slowest",
+        "warning: devices that are simulated as one differ: %s; all are simulated like the slowest",
         lowering->unlike);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     fputc('\n', out);
@@ -866,7 +867,7 @@ static void print_missing(const cs_costs_use *use, FILE *out)
         fprintf(out, " (%u)\n", at->count);
     }
     if (use->n_missing > MISSING_ROWS)
-        fprintf(out, "  ... %u more, all of them in --json\n", use->n_missing - MISSING_ROWS);
+        fprintf(out, "  ... %u more, see --json\n", use->n_missing - MISSING_ROWS);
 }
 
 static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
@@ -875,12 +876,11 @@ static void print_measured_collectives(const cs_lower_report *lowering, FILE *ou
         fprintf(out, "  the fidelity %s ignores measured times of collectives; use \"analytic\"\n",
                 cs_fidelity_name(lowering->fidelity));
     else
-        fprintf(out, "  %llu of %llu collectives take measured times, the others computed ones\n",
+        fprintf(out, "  %llu of %llu collectives take measured times, the others computed times\n",
                 (unsigned long long)lowering->n_measured,
                 (unsigned long long)lowering->n_collectives);
     if (lowering->n_extrapolated > 0)
-        fprintf(out,
-                "  extrapolated: %llu collectives have more bytes than any that was measured\n",
+        fprintf(out, "  extrapolated: %llu collectives are larger than all measured ones\n",
                 (unsigned long long)lowering->n_extrapolated);
     for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
         const cs_unmeasured *at = &lowering->unmeasured[i];
@@ -914,8 +914,9 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
 {
     const cs_job *job = &scenario->job;
-    fprintf(out, "%s: %s, %u x %s, ", scenario->name, scenario->schedule->name,
-            scenario->platform.n_devices, scenario->platform.topology);
+    fprintf(out, "%s: %s, %u device%s (%s), ", scenario->name, scenario->schedule->name,
+            scenario->platform.n_devices, scenario->platform.n_devices == 1 ? "" : "s",
+            scenario->platform.topology);
     fprintf(out, "%u mini-batch%s of %u sample%s, %u micro-batch%s of %u", job->iterations,
             job->iterations == 1 ? "" : "es", scenario->batch_size,
             scenario->batch_size == 1 ? "" : "s", job->micro_batches,

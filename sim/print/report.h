@@ -1,4 +1,4 @@
-/* What a run prints: a summary for people, or one JSON object. */
+/* Output of a run: a summary for people, or one JSON object. */
 #ifndef CS_PRINT_REPORT_H
 #define CS_PRINT_REPORT_H
 

@@ -64,8 +64,8 @@ cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
     fprintf(out, "\n%" PRIu32 " runs, seeds %" PRIu64 " to %" PRIu64 "%s\n", runs->n,
             runs->first_seed, runs->first_seed + runs->n - 1,
             cs_runs_all_equal(runs) ? ", all equal: nothing in the scenario is random" : "");
-    fprintf(out, "%-21s %-10s %-23s %-10s %-10s %-10s %s\n", "", "mean", "95 % interval of it",
-            "5 %", "median", "95 %", "largest");
+    fprintf(out, "%-21s %-10s %-23s %-10s %-10s %-10s %s\n", "", "mean", "95 % interval", "5 %",
+            "median", "95 %", "largest");
     for (uint32_t f = 0; f < runs->n_figures; f++)
         CS_TRY(print_figure(runs, f, out, error));
     return CS_OK;
