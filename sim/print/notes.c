@@ -18,21 +18,6 @@ static uint32_t in_flight(const cs_scenario *scenario, const cs_steady_part *ste
                                                                                 : steady->in_flight;
 }
 
-static void note_iterations(const cs_scenario *scenario, const cs_simulation *simulation,
-                            const cs_log *log)
-{
-    const uint32_t n = scenario->job.iterations;
-    const uint32_t enough = enough_iterations(in_flight(scenario, &simulation->analysis.steady));
-    if (!scenario->schedule->asynchronous || simulation->trace.stopped ||
-        scenario->plan->n_devices < 2 || n >= enough)
-        return;
-    cs_log_write(
-        log, CS_LOG_INFO,
-        "note: %s has no flush: with %u mini-batch%s, throughput and bubble mostly reflect "
-        "fill and drain; set \"iterations\" to at least %u for the steady state",
-        scenario->schedule->name, n, n == 1 ? "" : "es", enough);
-}
-
 /* Only for runs that are long enough to have been filled by their middle. */
 static void note_growth(const cs_scenario *scenario, const cs_simulation *simulation,
                         const cs_log *log)
@@ -49,10 +34,25 @@ static void note_growth(const cs_scenario *scenario, const cs_simulation *simula
         found->half, n, found->end);
 }
 
-/* The time to simulate a run is proportional to the number of messages. */
-static void note_messages(const cs_scenario *scenario, const cs_simulation *simulation,
-                          const cs_log *log)
+void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation, const cs_log *log)
 {
+    if (simulation->lowering.one_nic)
+        cs_log_write(
+            log, CS_LOG_INFO,
+            "note: a ring uses one NIC per node although there are several: one ring per NIC "
+            "requires the same number of ranks in every node, numbered node by node");
+    const uint32_t n = scenario->job.iterations;
+    const uint32_t enough = enough_iterations(in_flight(scenario, &simulation->analysis.steady));
+    if (scenario->schedule->asynchronous && !simulation->trace.stopped &&
+        scenario->plan->n_devices >= 2 && n < enough) {
+        cs_log_write(
+            log, CS_LOG_INFO,
+            "note: %s has no flush: with %u mini-batch%s, throughput and bubble mostly reflect "
+            "fill and drain; set \"iterations\" to at least %u for the steady state",
+            scenario->schedule->name, n, n == 1 ? "" : "es", enough);
+    }
+    note_growth(scenario, simulation, log);
+    /* The time to simulate a run is proportional to the number of messages. */
     enum { MANY = 1000000 };
     const cs_lower_report *lowering = &simulation->lowering;
     if (scenario->foregone && lowering->fidelity == CS_FIDELITY_FLOW && lowering->n_flows >= MANY)
@@ -61,16 +61,4 @@ static void note_messages(const cs_scenario *scenario, const cs_simulation *simu
                      "\"/parallel/fold\": \"yes\" collectives are delays, and only one of several "
                      "identical devices is simulated, which is much faster",
                      (unsigned long long)lowering->n_flows);
-}
-
-void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation, const cs_log *log)
-{
-    if (simulation->lowering.one_nic)
-        cs_log_write(
-            log, CS_LOG_INFO,
-            "note: a ring uses one NIC per node although there are several: one ring per NIC "
-            "requires the same number of ranks in every node, numbered node by node");
-    note_iterations(scenario, simulation, log);
-    note_growth(scenario, simulation, log);
-    note_messages(scenario, simulation, log);
 }

@@ -10,7 +10,7 @@
 /* Adds "devices", with one element that has the largest values over all devices (of
  * "capacity_bytes" the smallest), and "closed_forms": for each metric, the n-th forms of all
  * devices are merged into one, with the largest "closed_form" and the "difference" farthest from 0;
- * it "applies" if all of them apply. "simulated_as" is null or missing. Keys are those of the
+ * it "applies" if all of them apply. "simulated_as" is null or missing. Keys are as in the
  * report. Returns false if memory runs out. */
 bool cs_report_digest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation);
 

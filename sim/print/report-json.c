@@ -62,7 +62,7 @@ static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
 
 static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record *record)
 {
-    char task[96] = "what is resident from the start";
+    char task[96] = "resident memory";
     if (!record->out_of_memory)
         return cJSON_AddNullToObject(object, "out_of_memory") != NULL;
     if (record->oom_task != CS_NONE && !graph->tasks)
@@ -80,7 +80,7 @@ static bool add_of_device(cJSON *object, const char *key, const cs_outcome *outc
     return cs_json_add_number(object, key, cs_run_figure_find(key)->get(outcome));
 }
 
-/* Adds the results of the allocator, if there is one. */
+/* Adds the results of the allocator, if any. */
 static bool add_allocations(cJSON *object, const cs_outcome *outcome)
 {
     const cs_allocations *all = &outcome->simulation->allocations;
@@ -244,7 +244,7 @@ static bool add_critical_path(cJSON *root, const cs_simulation *simulation)
 
 /* ---- staleness ---- */
 
-/* Adds null if there is no value. */
+/* Adds null for a missing value. */
 static bool add_optional(cJSON *object, const char *key, int64_t value)
 {
     return cs_json_add_number(object, key,
@@ -463,22 +463,17 @@ static bool add_verdict(cJSON *root, const cs_simulation *simulation)
            add_fit(root, &simulation->fit);
 }
 
-static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
-{
-    return add_forms(root, simulation) &&
-           add_of_tasks(root, simulation, "critical_path", add_critical_path) &&
-           add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
-           add_links(root, &simulation->trace) &&
-           add_of_tasks(root, simulation, "weights", add_weights) &&
-           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
-}
-
 static cJSON *make_report(const cs_scenario *scenario, const cs_simulation *simulation, bool whole)
 {
     cJSON *root = cJSON_CreateObject();
     bool done = root && add_of_run(root, scenario, simulation) && add_verdict(root, simulation);
     if (done && whole)
-        done = add_rest(root, scenario, simulation);
+        done = add_forms(root, simulation) &&
+               add_of_tasks(root, simulation, "critical_path", add_critical_path) &&
+               add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
+               add_links(root, &simulation->trace) &&
+               add_of_tasks(root, simulation, "weights", add_weights) &&
+               add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
     else if (done)
         done = cs_report_digest(root, scenario, simulation) && add_difference(root, simulation);
     if (done)

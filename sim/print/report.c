@@ -57,19 +57,13 @@ static text figure_text(cs_figure figure, double value)
     return number_text(100 * value, "%.4g %%");
 }
 
-/* Makespans, bytes and counts are exact integers. Other metrics are quotients, whose last digits
- * depend on rounding. */
-static double tolerance(cs_figure figure)
-{
-    return cs_figure_is_fraction(figure) || figure == CS_FIGURE_ITERATION_TIME ||
-                   figure == CS_FIGURE_EPOCH_TIME
-               ? 1e-12
-               : 0;
-}
-
 static bool equal(cs_figure figure, double simulated, double closed)
 {
-    return fabs(simulated - closed) <= tolerance(figure) * fabs(closed);
+    /* Makespans, bytes and counts are exact integers. Other metrics are quotients, whose last digits
+     * depend on rounding. */
+    const bool is_quotient = cs_figure_is_fraction(figure) || figure == CS_FIGURE_ITERATION_TIME ||
+                             figure == CS_FIGURE_EPOCH_TIME;
+    return fabs(simulated - closed) <= (is_quotient ? 1e-12 : 0) * fabs(closed);
 }
 
 /* Formats the simulated value relative to the closed form. */
@@ -105,25 +99,22 @@ static const char *standing(const cs_form *form, bool is_known, bool is_equal)
     return is_equal ? "holds for" : "PROMISED FOR:";
 }
 
-static void print_form(const cs_simulation *simulation, const cs_form *form, FILE *out)
-{
-    double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
-    fprintf(out, "%-*s%-*s%-*s ", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
-            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN - 1,
-            comparison_text(form->figure, simulated, closed).s);
-    cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
-    fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
-            standing(form, !isnan(simulated), equal(form->figure, simulated, closed)));
-    cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
-}
-
 /* Prints all closed forms for a metric of the whole run. */
 static void print_forms(const cs_simulation *simulation, const char *key, FILE *out)
 {
     for (uint32_t f = 0; f < simulation->forms.n && !simulation->trace.stopped; f++) {
         const cs_form *form = &simulation->forms.forms[f];
-        if (form->device == CS_NONE && strcmp(cs_figure_key(form->figure), key) == 0)
-            print_form(simulation, form, out);
+        if (form->device == CS_NONE && strcmp(cs_figure_key(form->figure), key) == 0) {
+            double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
+            fprintf(out, "%-*s%-*s%-*s ", VALUE_COLUMN, "  closed form",
+                    COMPARISON_COLUMN - VALUE_COLUMN, figure_text(form->figure, closed).s,
+                    FORMULA_COLUMN - COMPARISON_COLUMN - 1,
+                    comparison_text(form->figure, simulated, closed).s);
+            cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
+            fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
+                    standing(form, !isnan(simulated), equal(form->figure, simulated, closed)));
+            cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
+        }
     }
 }
 
@@ -189,17 +180,6 @@ static void print_version_difference(const cs_simulation *simulation, FILE *out)
     print_figure(cs_figure_label(figure),
                  isnan(value) ? "not steady" : figure_text(figure, value).s, out);
     print_forms(simulation, cs_figure_key(figure), out);
-}
-
-static void print_figures(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
-{
-    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "value",
-            FORMULA_COLUMN - COMPARISON_COLUMN, "vs. formula", "formula and assumptions");
-    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
-        if (figure->shown & CS_SHOWN_REPORT)
-            print_line(figure, &outcome, out);
-    print_version_difference(simulation, out);
 }
 
 /* ---- devices ---- */
@@ -320,22 +300,6 @@ static bool are_many(const cs_simulation *simulation, line_writer *write)
     return n > DEVICE_ROWS;
 }
 
-/* Names the devices that one represents: "0-63" if they are adjacent, else "0 x64". */
-static void name_kind(const cs_graph *graph, uint32_t device, char *out, size_t size)
-{
-    uint32_t n = 0, last = device;
-    for (uint32_t d = device; d < graph->n_devices; d++) {
-        if (cs_graph_stand_in(graph, d) != device)
-            continue;
-        last = d;
-        n++;
-    }
-    if (n > 1 && last - device + 1 != n)
-        snprintf(out, size, "%u x%u", device, n);
-    else
-        snprintf(out, size, n == 1 ? "%u" : "%u-%u", device, last);
-}
-
 /* Returns the width of the first column, for numbers such as "960-1023". */
 static int name_width(const cs_simulation *simulation)
 {
@@ -358,7 +322,18 @@ static void print_kinds(const cs_simulation *simulation, line_writer *write, FIL
             continue;
         }
         write(simulation, d, &line);
-        name_kind(graph, d, devices, sizeof(devices));
+        /* Name the devices that it represents: "0-63" if they are adjacent, else "0 x64". */
+        uint32_t n = 0, last = d;
+        for (uint32_t other = d; other < graph->n_devices; other++) {
+            if (cs_graph_stand_in(graph, other) != d)
+                continue;
+            last = other;
+            n++;
+        }
+        if (n > 1 && last - d + 1 != n)
+            snprintf(devices, sizeof(devices), "%u x%u", d, n);
+        else
+            snprintf(devices, sizeof(devices), n == 1 ? "%u" : "%u-%u", d, last);
         fprintf(out, "%*s %s\n", name_width(simulation), devices, line.text);
     }
     if (more > 0)
@@ -437,21 +412,6 @@ static void write_categories(const int64_t *bytes, char *out, size_t size)
     }
 }
 
-/* Prints the composition of the largest peak, on the first device that reaches it. */
-static void print_fullest(const cs_trace *trace, FILE *out)
-{
-    char categories[512], line[640];
-    uint32_t fullest = 0;
-    for (uint32_t d = 1; d < trace->n_devices; d++)
-        if (trace->devices[d].peak > trace->devices[fullest].peak)
-            fullest = d;
-    if (trace->n_devices == 0 || trace->devices[fullest].peak <= 0)
-        return;
-    write_categories(trace->devices[fullest].at_peak, categories, sizeof(categories));
-    snprintf(line, sizeof(line), "peak of device %" PRIu32 ":%s", fullest, categories);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
 static void print_devices(const cs_platform *platform, const cs_simulation *simulation, FILE *out)
 {
     const uint32_t n = simulation->trace.n_devices;
@@ -461,7 +421,18 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
     fprintf(out, "%*s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", width, "device", "computing",
             "messages", "for others", "for flush", "memory", "at", "activations", "form");
     print_lines(simulation, write_use, out);
-    print_fullest(&simulation->trace, out);
+    /* Print the composition of the largest peak, on the first device that reaches it. */
+    char categories[512], line[640];
+    uint32_t fullest = 0;
+    for (uint32_t d = 1; d < simulation->trace.n_devices; d++)
+        if (simulation->trace.devices[d].peak > simulation->trace.devices[fullest].peak)
+            fullest = d;
+    if (simulation->trace.n_devices != 0 && simulation->trace.devices[fullest].peak > 0) {
+        write_categories(simulation->trace.devices[fullest].at_peak, categories,
+                         sizeof(categories));
+        snprintf(line, sizeof(line), "peak of device %" PRIu32 ":%s", fullest, categories);
+        cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    }
     cs_capacity_print(platform, out);
     cs_capacity_print_fit(&simulation->fit, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
@@ -483,24 +454,6 @@ static void write_allocations(const cs_simulation *simulation, uint32_t device, 
              bytes_text((double)stats->peak_reserved).s, 100 * wasted);
 }
 
-/* Prints the first failed allocation, and the memory that was free but unusable. */
-static void print_failure(const cs_simulation *simulation, uint32_t device, FILE *out)
-{
-    const cs_failed_allocation *failure = &simulation->allocations.devices[device].failure;
-    char task[96] = "resident memory", line[512];
-    if (!failure->failed)
-        return;
-    if (failure->task != CS_NONE)
-        cs_graph_describe(&simulation->graph, failure->task, task, sizeof(task));
-    snprintf(line, sizeof(line),
-             "OUT OF MEMORY on device %" PRIu32 ": tried to allocate %s for %s; %s allocated, %s "
-             "reserved, %s free in blocks of up to %s",
-             device, bytes_text((double)failure->bytes).s, task,
-             bytes_text((double)failure->allocated).s, bytes_text((double)failure->reserved).s,
-             bytes_text((double)failure->free).s, bytes_text((double)failure->largest).s);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
 /* Reports the first failing device only. */
 static void print_allocations(const cs_simulation *simulation, FILE *out)
 {
@@ -515,8 +468,24 @@ static void print_allocations(const cs_simulation *simulation, FILE *out)
     print_lines(simulation, write_allocations, out);
     while (d < allocations->n_devices && !allocations->devices[d].failure.failed)
         d++;
-    if (d < allocations->n_devices)
-        print_failure(simulation, d, out);
+    if (d < allocations->n_devices) {
+        /* Print the first failed allocation, and the memory that was free but unusable. */
+        const cs_failed_allocation *failure = &simulation->allocations.devices[d].failure;
+        char task[96] = "resident memory", line[512];
+        if (failure->failed) {
+            if (failure->task != CS_NONE)
+                cs_graph_describe(&simulation->graph, failure->task, task, sizeof(task));
+            snprintf(line, sizeof(line),
+                     "OUT OF MEMORY on device %" PRIu32
+                     ": tried to allocate %s for %s; %s allocated, %s "
+                     "reserved, %s free in blocks of up to %s",
+                     d, bytes_text((double)failure->bytes).s, task,
+                     bytes_text((double)failure->allocated).s,
+                     bytes_text((double)failure->reserved).s, bytes_text((double)failure->free).s,
+                     bytes_text((double)failure->largest).s);
+            cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+        }
+    }
 }
 
 /* ---- staleness ---- */
@@ -552,18 +521,6 @@ static void write_staleness(const cs_simulation *simulation, uint32_t device, de
         snprintf(mean_text, sizeof(mean_text), "%.4g", mean);
     snprintf(line->text, sizeof(line->text), "%9" PRIu32 " %9s %6s", versions, delay_text,
              mean_text);
-}
-
-/* Prints a table if versions of weights are kept, or gradients are delayed. */
-static void print_staleness(const cs_simulation *simulation, FILE *out)
-{
-    if (!is_stale(&simulation->analysis.staleness))
-        return;
-    const int width = name_width(simulation);
-    fprintf(out, "\n%*s %9s  %s\n%*s %9s %9s %6s\n", width, "", "versions", " gradient delay",
-            width, "device", "kept", "largest", "mean");
-    print_lines(simulation, write_staleness, out);
-    compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
 }
 
 /* Prints whether a run without a flush is periodic. */
@@ -618,47 +575,6 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
                 seconds_text(computing).s);
 }
 
-/* For each purpose: time of communication, the exposed part, bytes and their mean rate. A stopped
- * run has sent fewer bytes than were planned. */
-static void print_purposes(const cs_simulation *simulation, FILE *out)
-{
-    const cs_mean_use mean = simulation->analysis.mean;
-    if (!(mean.active > 0) || simulation->trace.stopped)
-        return;
-    fprintf(out, "%14s %10s %10s  %-10s %s\n", "purpose", "time", "exposed", "sent",
-            "rate per device");
-    for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
-        const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
-        const double active = mean.active_for[p];
-        if (moved > 0)
-            fprintf(out, "%14s %10s %10s  %-10s %s\n", cs_purpose_name(p), seconds_text(active).s,
-                    seconds_text(mean.exposed[p]).s, bytes_text(moved).s,
-                    active > 0 ? cs_units_text(moved / active, CS_QUANTITY_BANDWIDTH, DIGITS).s
-                               : "-");
-    }
-}
-
-/* Of the device that has the most there. */
-static void print_host(const cs_simulation *simulation, FILE *out)
-{
-    int64_t most = 0;
-    for (uint32_t d = 0; simulation->host_peaks && d < simulation->trace.n_devices; d++)
-        most = simulation->host_peaks[d] > most ? simulation->host_peaks[d] : most;
-    if (most > 0)
-        fprintf(out, "offloaded to the host: at most %s per device\n", bytes_text((double)most).s);
-}
-
-/* What is not known where tasks were dropped as they ran. */
-static void print_dropped(const cs_simulation *simulation, FILE *out)
-{
-    char line[320];
-    snprintf(line, sizeof(line),
-             "%u tasks were dropped after they ran: waiting times, overlap, critical path and "
-             "staleness are unknown (hash %016" PRIx64 ")",
-             simulation->graph.n_tasks, simulation->hash);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
 static void print_path(const cs_analysis *analysis, FILE *out)
 {
     char line[400];
@@ -709,36 +625,8 @@ static void write_oom(const cs_simulation *simulation, uint32_t device, device_l
         write_categories(record->at_oom, out + end, size - end);
 }
 
-/* "out of memory: devices 0 to 63, at ..." */
-static void print_oom(uint32_t first, uint32_t end, const device_line *line, FILE *out)
-{
-    char whole[sizeof(line->text) + 64], to[16] = "";
-    if (end > first + 1)
-        snprintf(to, sizeof(to), " to %u", end - 1);
-    snprintf(whole, sizeof(whole), "out of memory: device%s %u%s, %s", *to ? "s" : "", first, to,
-             line->text);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
-}
-
-/* What is out of memory besides the group that is told in full. */
-static void print_more_oom(const cs_simulation *simulation, uint32_t told, uint32_t told_end,
-                           FILE *out)
-{
-    uint32_t more = 0;
-    cs_time last = 0;
-    for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
-        const cs_device_record *record = &simulation->trace.devices[d];
-        if (!record->out_of_memory || (d >= told && d < told_end))
-            continue;
-        last = record->oom_time > last ? record->oom_time : last;
-        more++;
-    }
-    fprintf(out, "out of memory: %u more devices, the last at %s\n", more,
-            time_text((double)last).s);
-}
-
-/* Devices that run out of memory alike are one group. Of few groups each is told, of more the one
- * that is first to run out. */
+/* Reports groups of devices that run out of memory alike: each of a few groups, or else only the
+ * first to run out. */
 static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
 {
     enum { FEW = 3 };
@@ -757,16 +645,36 @@ static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
     for (uint32_t first = 0, end; first < simulation->trace.n_devices; first = end) {
         end = group_end(simulation, write_oom, first);
         write_oom(simulation, first, &line);
-        if (*line.text && (groups <= FEW || first == earliest))
-            print_oom(first, end, &line, out);
+        if (*line.text && (groups <= FEW || first == earliest)) {
+            /* "out of memory: devices 0 to 63, at ..." */
+            char whole[sizeof(line.text) + 64], to[16] = "";
+            if (end > first + 1)
+                snprintf(to, sizeof(to), " to %u", end - 1);
+            snprintf(whole, sizeof(whole), "out of memory: device%s %u%s, %s", *to ? "s" : "",
+                     first, to, line.text);
+            cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
+        }
     }
-    if (groups > FEW)
-        print_more_oom(simulation, earliest, group_end(simulation, write_oom, earliest), out);
+    if (groups > FEW) {
+        /* Count the devices out of memory outside the group that has been reported. */
+        const uint32_t told_end = group_end(simulation, write_oom, earliest);
+        uint32_t more = 0;
+        cs_time last = 0;
+        for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
+            const cs_device_record *record = &simulation->trace.devices[d];
+            if (!record->out_of_memory || (d >= earliest && d < told_end))
+                continue;
+            last = record->oom_time > last ? record->oom_time : last;
+            more++;
+        }
+        fprintf(out, "out of memory: %u more devices, the last at %s\n", more,
+                time_text((double)last).s);
+    }
     if (simulation->trace.stopped)
         fprintf(out, "the run was stopped there (--stop-on-oom)\n");
 }
 
-/* Collectives by the algorithm and the protocol that NCCL picks. */
+/* Prints the number of collectives per algorithm and protocol that NCCL picks. */
 static void print_choices(const cs_lower_report *lowering, FILE *out)
 {
     const char *before = "NCCL picks ";
@@ -791,7 +699,7 @@ static const char *delay_text(const cs_lower_report *lowering)
                             : "without contention";
 }
 
-/* What messages and collectives take depends on both, so no summary is without. */
+/* Prints how links are shared and how collectives are modelled. */
 static void print_network(const cs_platform *platform, const cs_lower_report *lowering, FILE *out)
 {
     char sharing[CS_SHARING_TEXT_BYTES], links[CS_SHARING_TEXT_BYTES + 32] = "", line[600];
@@ -817,7 +725,7 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
     print_choices(lowering, out);
 }
 
-/* Where devices are simulated for others that do not do the same. */
+/* Warns if devices that are simulated as one differ. */
 static void print_unlike(const cs_lower_report *lowering, FILE *out)
 {
     char line[320];
@@ -831,7 +739,7 @@ static void print_unlike(const cs_lower_report *lowering, FILE *out)
     fputc('\n', out);
 }
 
-/* Closed forms know nothing of it: none is claimed. */
+/* Prints the kinds of noise. Closed forms do not cover them. */
 static void print_noise(const cs_scenario *scenario, FILE *out)
 {
     const cs_noise *noise = &scenario->noise;
@@ -856,39 +764,6 @@ static void print_noise(const cs_scenario *scenario, FILE *out)
 
 enum { MISSING_ROWS = 8 };
 
-static void print_missing(const cs_costs_use *use, FILE *out)
-{
-    for (uint32_t i = 0; i < use->n_missing && i < MISSING_ROWS; i++) {
-        const cs_missing_cost *at = &use->missing[i];
-        fprintf(out, "  not measured: %s:", at->op);
-        for (uint32_t pass = 0; pass < CS_N_PASSES; pass++)
-            if (at->passes & 1u << pass)
-                fprintf(out, " %s", cs_pass_names[pass]);
-        fprintf(out, " (%u)\n", at->count);
-    }
-    if (use->n_missing > MISSING_ROWS)
-        fprintf(out, "  ... %u more, see --json\n", use->n_missing - MISSING_ROWS);
-}
-
-static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
-{
-    if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
-        fprintf(out, "  the fidelity %s ignores measured times of collectives; use \"analytic\"\n",
-                cs_fidelity_name(lowering->fidelity));
-    else
-        fprintf(out, "  %llu of %llu collectives take measured times, the others computed times\n",
-                (unsigned long long)lowering->n_measured,
-                (unsigned long long)lowering->n_collectives);
-    if (lowering->n_extrapolated > 0)
-        fprintf(out, "  extrapolated: %llu collectives are larger than all measured ones\n",
-                (unsigned long long)lowering->n_extrapolated);
-    for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
-        const cs_unmeasured *at = &lowering->unmeasured[i];
-        fprintf(out, "  not measured: %s of %u ranks, %s (%llu)\n", cs_kind_name(at->kind),
-                at->ranks, at->network ? "network" : "node", (unsigned long long)at->count);
-    }
-}
-
 static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowering, FILE *out)
 {
     const cs_costs_use *use = &scenario->costs;
@@ -905,9 +780,35 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
         fprintf(out, "the times of layers come from the model\n");
     for (uint32_t i = 0; i < use->n_warnings; i++)
         fprintf(out, "  warning: %s\n", use->warnings[i]);
-    print_missing(use, out);
-    if (lowering->n_collectives > 0 && scenario->collectives.measured)
-        print_measured_collectives(lowering, out);
+    for (uint32_t i = 0; i < use->n_missing && i < MISSING_ROWS; i++) {
+        const cs_missing_cost *at = &use->missing[i];
+        fprintf(out, "  not measured: %s:", at->op);
+        for (uint32_t pass = 0; pass < CS_N_PASSES; pass++)
+            if (at->passes & 1u << pass)
+                fprintf(out, " %s", cs_pass_names[pass]);
+        fprintf(out, " (%u)\n", at->count);
+    }
+    if (use->n_missing > MISSING_ROWS)
+        fprintf(out, "  ... %u more, see --json\n", use->n_missing - MISSING_ROWS);
+    if (lowering->n_collectives > 0 && scenario->collectives.measured) {
+        if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
+            fprintf(out,
+                    "  the fidelity %s ignores measured times of collectives; use \"analytic\"\n",
+                    cs_fidelity_name(lowering->fidelity));
+        else
+            fprintf(out,
+                    "  %llu of %llu collectives take measured times, the others computed times\n",
+                    (unsigned long long)lowering->n_measured,
+                    (unsigned long long)lowering->n_collectives);
+        if (lowering->n_extrapolated > 0)
+            fprintf(out, "  extrapolated: %llu collectives are larger than all measured ones\n",
+                    (unsigned long long)lowering->n_extrapolated);
+        for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
+            const cs_unmeasured *at = &lowering->unmeasured[i];
+            fprintf(out, "  not measured: %s of %u ranks, %s (%llu)\n", cs_kind_name(at->kind),
+                    at->ranks, at->network ? "network" : "node", (unsigned long long)at->count);
+        }
+    }
     fputc('\n', out);
 }
 
@@ -934,18 +835,57 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_network(&scenario->platform, &simulation->lowering, out);
     print_unlike(&simulation->lowering, out);
     print_noise(scenario, out);
-    print_figures(scenario, simulation, out);
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
+    fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "value",
+            FORMULA_COLUMN - COMPARISON_COLUMN, "vs. formula", "formula and assumptions");
+    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
+        if (figure->shown & CS_SHOWN_REPORT)
+            print_line(figure, &outcome, out);
+    print_version_difference(simulation, out);
     print_devices(&scenario->platform, simulation, out);
     print_allocations(simulation, out);
-    print_staleness(simulation, out);
+    /* Print a table if versions of weights are kept, or gradients are delayed. */
+    if (is_stale(&simulation->analysis.staleness)) {
+        const int width = name_width(simulation);
+        fprintf(out, "\n%*s %9s  %s\n%*s %9s %9s %6s\n", width, "", "versions", " gradient delay",
+                width, "device", "kept", "largest", "mean");
+        print_lines(simulation, write_staleness, out);
+        compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
+    }
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
-    print_purposes(simulation, out);
-    print_host(simulation, out);
+    /* Print, per purpose, time of communication, exposed time, bytes and mean rate, except for
+     * stopped runs, which have sent fewer bytes than counted. */
+    const cs_mean_use mean = simulation->analysis.mean;
+    if (mean.active > 0 && !simulation->trace.stopped) {
+        fprintf(out, "%14s %10s %10s  %-10s %s\n", "purpose", "time", "exposed", "sent",
+                "rate per device");
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
+            const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
+            const double active = mean.active_for[p];
+            if (moved > 0)
+                fprintf(out, "%14s %10s %10s  %-10s %s\n", cs_purpose_name(p),
+                        seconds_text(active).s, seconds_text(mean.exposed[p]).s,
+                        bytes_text(moved).s,
+                        active > 0 ? cs_units_text(moved / active, CS_QUANTITY_BANDWIDTH, DIGITS).s
+                                   : "-");
+        }
+    }
+    /* Print the largest use of host memory. */
+    int64_t most = 0;
+    for (uint32_t d = 0; simulation->host_peaks && d < simulation->trace.n_devices; d++)
+        most = simulation->host_peaks[d] > most ? simulation->host_peaks[d] : most;
+    if (most > 0)
+        fprintf(out, "offloaded to the host: at most %s per device\n", bytes_text((double)most).s);
     print_recurrence(scenario, simulation, out);
-    if (simulation->without_tasks)
-        print_dropped(simulation, out);
-    else
+    if (simulation->without_tasks) {
+        char line[320];
+        snprintf(line, sizeof(line),
+                 "%u tasks were dropped after they ran: waiting times, overlap, critical path and "
+                 "staleness are unknown (hash %016" PRIx64 ")",
+                 simulation->graph.n_tasks, simulation->hash);
+        cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    } else
         print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);
