@@ -1943,7 +1943,7 @@ class LowMemory(Case):
                 ([links % ',"blocking":true,"sharing":"none"'],
                  'messages occupy the devices at both ends'),
                 (['/schedule={"kind":"pipedream"}'],
-                 'its schedule has no flush, so that its mini-batches overlap'),
+                 'its schedule has no flush, so its mini-batches overlap'),
                 (['/schedule={"kind":"dp"}', links % ',"sharing":"none"', '/model/batch_size=4'],
                  'it has collectives, whose members wait for each other'),
                 (['/memory/allocator=pytorch'], 'it has an allocator')):

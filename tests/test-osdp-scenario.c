@@ -272,15 +272,13 @@ static void scenarios_that_are_none_are_refused(void **state)
         {"micro-batches", "/schedule/micro_batches", "2",
          "test.json: /schedule/micro_batches: must be 1 for OSDP (got 2)"},
         {"stages", "/schedule/kind", "1f1b",
-         "test.json: /schedule: must have one stage for OSDP, as \"sequential\" has (got 4)"},
+         "test.json: /schedule: must have one stage for OSDP, like \"sequential\" (got 4)"},
         {"gathered once", "/parallel", "{\"zero\": 3, \"gather_once\": true}",
-         "test.json: /parallel/gather_once: must be false for OSDP, which frees weights behind "
-         "each "
+         "test.json: /parallel/gather_once: must be false for OSDP, which frees weights after each "
          "layer"},
         {"kept", "/parallel", "{\"zero\": 3, \"keep_gathered\": true}",
-         "test.json: /parallel/keep_gathered: must be false for OSDP, which frees weights behind "
-         "each "
-         "layer"},
+         "test.json: /parallel/keep_gathered: must be false for OSDP, which frees weights after "
+         "each layer"},
         {"groups", "/parallel", "{\"zero\": 3, \"shard\": 2}",
          "test.json: /parallel/shard: must be 0 for OSDP, which shards over all data-parallel "
          "devices (got 2)"},
