@@ -3,11 +3,11 @@
 
 - who includes whom, against the table of folders in CONTRIBUTING.md
 - no circle of folders in that table, and no row that grants what nobody uses
-- no meson.build compiles what stands in another folder
+- no meson.build compiles files of another folder
 - no file name twice, so that a name alone says which file is meant
 - no type of ours in two headers, so that a name alone says which type is meant
 - no notes of unfinished work
-- every test program and fuzz target stands in a meson.build
+- every test program and fuzz target is in a meson.build
 - the root holds what belongs there and nothing else
 """
 import collections

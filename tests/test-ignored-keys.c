@@ -44,7 +44,7 @@ typedef struct ignored {
     const char *scenario; /* all but the braces around it, and the end of the key's section */
     const char *section;  /* ", 'memory': {" if the scenario does not have it */
     const char *value;    /* the key with its value */
-    const char *with;     /* what it has an effect with */
+    const char *with;     /* condition for an effect */
 } ignored;
 
 static const ignored rows[] = {
@@ -318,7 +318,7 @@ static void not_warned(void **state)
     }
 }
 
-/* Two devices that sum gradients beside traffic from the one to the other. Delays take as long as
+/* Two devices that sum gradients during traffic from one to the other. Delays take as long as
  * without it, which the warning says; messages share the link. */
 static void background_beside_delays(void **state)
 {

@@ -1,5 +1,5 @@
-/* The section "parallel": sizes that follow from others, what does not go together, and which
- * devices are simulated in place of which. */
+/* The section "parallel": inferred sizes, incompatible settings, and devices that are simulated on
+ * behalf of others. */
 #include "sim/scenario/scenario.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
@@ -174,7 +174,7 @@ static const struct {
     {"too few ranks",
      {{"/parallel/ranks", "[2]"}},
      "s.json: /parallel/ranks: must list each of 16 devices once (got 1)"},
-    {"replicas by itself",
+    {"replicas built in",
      {{"/schedule", "{\"kind\": \"dp\"}"}},
      "s.json: /parallel: cannot be combined with the schedule \"dp\", which is data parallelism "
      "by itself and takes \"fold\" alone; use /schedule={\"kind\": \"sequential\", "
@@ -245,8 +245,8 @@ static const struct {
     {"flows",
      {{"/collectives", "{\"fidelity\": \"flow\"}"}},
      "collectives are simulated message by message (\"fidelity\": \"flow\")"},
-    /* on a ring, whose links take one message at a time, 0 to 4 and 1 to 5 both pass 1 to 2; with
-     * fair shares it is 4 to 5 on which 1 to 5 meets 4 to 8, of other ranks */
+    /* on a ring, whose links carry one message at a time, 0 to 4 and 1 to 5 both use 1 to 2; with
+     * fair shares, 1 to 5 shares 4 to 5 with 4 to 8, of other ranks */
     {"shared links",
      {{"/platform",
        "{\"topology\": \"ring\", \"devices\": 16, \"latency\": 0, \"bandwidth\": \"1 GB/s\"}"}},
@@ -295,7 +295,7 @@ static void test_folds(void **state)
     }
 }
 
-/* "auto" folds above 64 devices; "no" never does, and is no reason. */
+/* "auto" folds above 64 devices; "no" never does, and gives no reason. */
 static void test_automatic_fold(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static const struct {
      {{"/parallel/tensor", "4"}, {"/parallel/order", "[\"data\", \"tensor\"]"}},
      "s.json: /parallel/order: the 4 devices of the axis \"tensor\" do not share a node of 8 "
      "devices; with [\"tensor\", \"data\"] they would"},
-    /* of 4 x 4 only one can be in nodes: the tensor axis, which exchanges more */
+    /* only one of 4 x 4 fits into nodes: the tensor axis, which exchanges more */
     {"the wrong one inside",
      {{"/parallel/tensor", "4"},
       {"/parallel/context", "4"},
@@ -366,9 +366,9 @@ static void test_orders(void **state)
 
 /* ---- messages ---- */
 
-/* Four layers of GPT, on two pipeline ranks of two devices each: what a stage hands on is 1024
- * tokens of 768 features of 2 bytes, 1,572,864 bytes a sample. Of micro-batches of 16 samples each
- * device sends all of it, or half. */
+/* Four layers of GPT, on two pipeline ranks of two devices each: the output of a stage is 1024
+ * tokens of 768 features of 2 bytes, 1,572,864 bytes per sample. With micro-batches of 16 samples
+ * each device sends all of it, or half. */
 static void test_parts_of_messages(void **state)
 {
     (void)state;

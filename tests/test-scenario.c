@@ -1,5 +1,5 @@
-/* Scenarios: what is refused and how it is said, every JSON type at every key, truncated and huge
- * files, resolving, changes from the command line. */
+/* Scenarios: refusals and their messages, every JSON type at every key, truncated and huge files,
+ * resolving, changes from the command line. */
 #include "sim/run/simulate.h"
 #include "tests/expect.h"
 
@@ -438,7 +438,7 @@ static void refuses_sums_beyond_64_bits(void **state)
     }
 }
 
-/* What would need the memory of a data centre, or hours, is refused at once. */
+/* Scenarios that need the memory of a data centre, or hours, are refused at once. */
 static void refuses_what_is_too_large(void **state)
 {
     static const cs_override rows[][2] = {
@@ -631,7 +631,7 @@ static uint64_t hash_of(const cs_scenario *scenario)
     return hash;
 }
 
-/* The resolved text stands for itself: read from another folder it resolves to itself, and gives
+/* The resolved text is self-contained: read from another folder it resolves to itself, and gives
  * the same results. */
 static void expect_resolved(const char *row, const cs_scenario *scenario)
 {
@@ -658,7 +658,7 @@ static void resolves_to_itself(void **state)
     }
 }
 
-/* Every default stands in the resolved text. */
+/* The resolved text contains every default. */
 static void resolves_defaults(void **state)
 {
     static const char expected[] =
@@ -751,7 +751,7 @@ static const char *put(const char *name, const char *text)
     "\"provenance\": {\"source\": \"s\", \"hardware\": \"none\", \"date\": \"2026-11-21\"}, "      \
     "\"layers\": [" LAYER("a", "2 MB") ", " LAYER("b", "1 MB") ", " LAYER("c", "3 MB") "]}"
 
-/* What files the scenario names, what is in them, and what is said; %s stands for the folder. */
+/* Files that the scenario names, their contents, and the message; %s is the folder. */
 static const struct {
     const char *name, *model, *plan, *message;
 } files[] = {
