@@ -241,6 +241,7 @@ static const effect effects[] = {
     {.key = "/runtime/loss", .elsewhere = "loss-kernels: moves_logits"},
     /* a layer whose kernels take microseconds takes what the host does for them */
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", host_forward, true, 2, NULL},
+    {.key = "/runtime/host_call", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/host_product_backward", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/batch_operators", .elsewhere = "runtime: test_host_of_halves"},

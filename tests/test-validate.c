@@ -668,6 +668,14 @@ static const struct rule {
      "targets", "[\"q_proj\"]"},
     {"those of others", LLAMA("Megatron-LM", "'lora': true"), "model", "lora", "targets",
      "[\"q_proj\",\"o_proj\"]"},
+    {"recomputation that the source doubts",
+     MEGATRON GPUS(1) "'measured': {}, 'recompute': 'full', 'precision': 'bf16', 'unknown': "
+                      "['versions', 'whether layers were recomputed, as its configuration says']",
+     "model", "recompute", NULL, "false"},
+    {"recomputation by a configuration",
+     MEGATRON GPUS(1) "'measured': {}, 'recompute': 'full', 'precision': 'bf16', 'unknown': "
+                      "['recomputation as the configuration says']",
+     "model", "recompute", NULL, "true"},
     {"norms of GPT",
      MEGATRON GPUS(1) "'measured': {}, 'recompute': 'selective:[layernorm]', 'precision': 'bf16'",
      "model", "recompute_operators", NULL, "[\"ln_1\",\"ln_2\"]"},

@@ -350,6 +350,11 @@ static double operators(const cs_op *op, const cs_op_cost *cost, double kernels)
     return kernels > 0 ? fmax(cost->modules, 1) : 0;
 }
 
+static cs_time host_call(const cs_runtime_kernels *kernels)
+{
+    return kernels->host_call > 0 ? kernels->host_call : kernels->host;
+}
+
 cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                                         const cs_accelerator *device, const cs_op *op,
                                         const cs_op_cost *cost, cs_precision precision, bool apart)
@@ -361,8 +366,8 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
     const double trained = cost->backward_weight.launches > 0 ? sums : 0;
     const bool longer = is_product(op->kind) && kernels->host_product_backward > 0;
     const double each = cs_time_seconds(kernels->host) * host_factor(device);
-    const double back =
-        longer ? cs_time_seconds(kernels->host_product_backward) * host_factor(device) : each;
+    const cs_time call = longer ? kernels->host_product_backward : host_call(kernels);
+    const double back = cs_time_seconds(call) * host_factor(device);
     const double kernel = cs_time_seconds(kernels->host_kernel) * host_factor(device);
     if (kernels->graphs && !is_of_experts(op->kind))
         return (cs_host_seconds){0};
@@ -381,7 +386,7 @@ double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_acc
 
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
-    const double one = cs_time_seconds(kernels->host) + cs_time_seconds(kernels->host_kernel);
+    const double one = cs_time_seconds(host_call(kernels)) + cs_time_seconds(kernels->host_kernel);
     return kernels->graphs ? 0 : one * host_factor(device);
 }
 

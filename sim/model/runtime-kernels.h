@@ -65,9 +65,10 @@ typedef struct cs_runtime_kernels {
     bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
     uint32_t flash;      /* cs_flash */
     uint32_t loss;       /* cs_loss_kernels */
-    cs_time host;        /* of the host, for a pass over an operator, or a message; */
+    cs_time host;        /* of the host, for an operator; */
+    cs_time host_call;   /* for its backward, or a message; 0: `host` */
     cs_time host_kernel; /* and for each kernel */
-    cs_time host_product_backward; /* host time of a linear layer's backward; 0: `host` */
+    cs_time host_product_backward; /* host time of a linear layer's backward; 0: `host_call` */
     uint32_t softmax_multiple;     /* without fused attention, the softmax is one kernel
                                     * only where samples times heads are a multiple; 0: always */
     double batch_operators; /* that the host starts for a micro-batch besides the network's */

@@ -110,6 +110,17 @@ static void complete(cs_rules *rules, cs_description *run)
     rules->defaults = NULL;
 }
 
+/* Notes which keys the source itself doubts: "unknown" says so, in words. They are not stated. */
+static void doubt(cs_rules *rules, const cs_description *given)
+{
+    const cJSON *text;
+    cJSON_ArrayForEach(text, cs_json_member(given->json, "unknown"))
+    {
+        cs_rules_put(rules, "/is/text", cJSON_Duplicate(text, true));
+        cs_rules_use(rules, "assumes", "doubts");
+    }
+}
+
 /* Completes the description: first by its arguments, then as its framework does it. */
 static void assume(cs_rules *rules, const cs_description *given, cs_description *run)
 {
@@ -117,10 +128,12 @@ static void assume(cs_rules *rules, const cs_description *given, cs_description 
     rules->defaults = cJSON_CreateObject();
     if (!rules->defaults || !cs_field_write(cs_description_fields, given, rules->defaults))
         rules->status = cs_error_no_memory(rules->error);
+    doubt(rules, given);
     for (const cs_field *field = cs_description_fields; field->name; field++) {
-        char key[64];
+        char key[64], doubted[64];
         snprintf(key, sizeof(key), "/%s", field->name);
-        member = cs_json_member(given->json, field->name);
+        snprintf(doubted, sizeof(doubted), "/is/doubted/%s", field->name);
+        member = cs_rules_at(rules, doubted) ? NULL : cs_json_member(given->json, field->name);
         /* "unknown" is the word of measured points for a key that is not stated */
         if (member && !(cJSON_IsString(member) && strcmp(member->valuestring, "unknown") == 0))
             cs_rules_put(rules, key, cJSON_Duplicate(member, true));

@@ -21,6 +21,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/softmax_multiple", true},
     {"/runtime/loss", true},
     {"/runtime/host", true},
+    {"/runtime/host_call", true},
     {"/runtime/host_kernel", true},
     {"/runtime/host_product_backward", true},
     {"/runtime/batch_operators", true},

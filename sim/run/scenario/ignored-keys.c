@@ -127,7 +127,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
     const cs_json_place place = {.up = &sections->root, .key = "runtime"};
     const cs_runtime_section *given = &sections->runtime;
     const bool network = sections->model.workload.name != NULL;
-    const bool host = given->host > 0 || given->host_kernel > 0 || given->host_product_backward > 0;
+    const bool host = given->host > 0 || given->host_call > 0 || given->host_kernel > 0 ||
+                      given->host_product_backward > 0;
     const bool runs = network && given->kernels_count, waits = network && (runs || host);
     const char *named = network ? "a \"name\" other than \"ideal\"" : "a named model";
     const char *written = runs ? "\"fused\": false" : named;
@@ -146,6 +147,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"softmax_multiple", given->softmax_multiple > 0, runs && given->fused,
          runs ? "\"fused\"" : named},
         {"host", given->host > 0, network, named},
+        {"host_call", given->host_call > 0, network, named},
         {"host_kernel", given->host_kernel > 0, network, named},
         {"host_product_backward", given->host_product_backward > 0, network, named},
         {"batch_operators", given->batch_operators > 0, waits, named},

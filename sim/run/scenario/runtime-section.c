@@ -55,13 +55,16 @@ const cs_field cs_scenario_runtime_fields[] = {
             "jitted: its cross-entropy-loss-fusion; eager: PyTorch's cross_entropy of logits in "
             "float32; parallel: PyTorch's loss_parallel"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0", .usual_max = 1,
-     .doc = "host time for each operator, forward or backward, and for each message between "
-            "devices; no task of a device ends before its host has started all of it"},
+     .doc = "host time for each operator; no task of a device ends before its host has started "
+            "all of it"},
+    {"host_call", CS_FIELD_TIME, AT(host_call), .fallback = "0", .usual_max = 1,
+     .doc = "host time for the backward of an operator, which runs no module, and for each message "
+            "between devices, instead of \"host\"; 0: as \"host\""},
     {"host_kernel", CS_FIELD_TIME, AT(host_kernel), .fallback = "0", .usual_max = 1,
      .doc = "additional host time for each kernel"},
     {"host_product_backward", CS_FIELD_TIME, AT(host_product_backward), .fallback = "0",
      .usual_max = 1,
-     .doc = "host time for the backward of a linear layer, instead of \"host\"; 0: as \"host\""},
+     .doc = "host time for the backward of a linear layer, instead of \"host_call\"; 0: as that"},
     {"batch_operators", CS_FIELD_NUMBER, AT(batch_operators), .fallback = "0", .max = 10000,
      .doc = "operators, of a kernel each, that the host starts for a micro-batch outside the "
             "network: to fetch it, to make masks, to average the loss"},
@@ -163,6 +166,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .softmax_multiple = section->softmax_multiple,
                                 .loss = section->loss,
                                 .host = section->host,
+                                .host_call = section->host_call,
                                 .host_kernel = section->host_kernel,
                                 .host_product_backward = section->host_product_backward,
                                 .batch_operators = section->batch_operators,

@@ -24,7 +24,7 @@ typedef struct cs_runtime_section {
     uint32_t flash; /* cs_flash */
     uint32_t softmax_multiple;
     uint32_t loss; /* cs_loss_kernels */
-    cs_time host, host_kernel, host_product_backward, step;
+    cs_time host, host_call, host_kernel, host_product_backward, step;
     double kernels, gradient_passes, batch_operators;
 } cs_runtime_section;
 
