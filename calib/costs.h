@@ -1,7 +1,7 @@
 /* Costs: what a device and its links were measured to take, as a file that scenarios use.
  *
  * Five tables, each entry with the provenance that it comes from:
- *   compute     times of pieces of work of a network, by key (sim/workload/op-shape.h)
+ *   compute     times of pieces of work of a network, by key (sim/model/op-shape.h)
  *   memory      what the device held while a network was trained
  *   network     times of collectives and messages by size: regimes of alpha + beta * bytes
  *   bandwidths  of the device's memory and of copies
@@ -78,7 +78,7 @@ typedef enum cs_cost_level {
         CS_N_COST_LEVELS
 } cs_cost_level;
 
-/* What was measured; bytes mean what sim/lower/algorithms.h says: of all_gather all that is
+/* What was measured; bytes mean what sim/core/lower/algorithms.h says: of all_gather all that is
  * gathered, of all_to_all what each rank has for all, else the whole vector or message. */
 #define CS_COST_COLLECTIVE_MAP(X)                                                                  \
     X(SEND, "send")     /* one message, one way */                                                 \

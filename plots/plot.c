@@ -4,7 +4,7 @@
 #include "plots/plot-fit.h"
 #include "plots/sheet.h"
 #include "sim/base/text.h"
-#include "sim/trace/results-schema.h"
+#include "sim/core/trace/results-schema.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "plots/gnuplot.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/core/trace/results-schema.h"
 #include "sim/run/figures.h"
-#include "sim/trace/results-schema.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -11,7 +11,7 @@
 
 #include "plots/gnuplot.h"
 #include "plots/plot.h"
-#include "sim/trace/results-reader.h"
+#include "sim/core/trace/results-reader.h"
 
 #include <stdbool.h>
 

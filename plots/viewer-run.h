@@ -4,7 +4,7 @@
 #define CS_PLOTS_VIEWER_RUN_H
 
 #include "plots/viewer-out.h"
-#include "sim/trace/results-reader.h"
+#include "sim/core/trace/results-reader.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-/* 1F1B with a flush (PipeDream-Flush, DAPPLE): min(P - s, M) forwards to warm up, or more (eager),
- * then a backward and a forward in turn, then the remaining backwards, then the update. */
+/* 1F1B with a flush (PipeDream-Flush, DAPPLE): min(P - s, M) forwards as warm-up, or more (eager);
+ * then alternately a backward and a forward; then the remaining backwards; then the update. */
 #include "schedules/order-1f1b.h"
 
 static const char source[] =
@@ -62,8 +62,8 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
-/* A makespan in which messages take their latency and nothing else: that of M + P - 1 steps and of
- * so many messages, per mini-batch. */
+/* Adds a makespan for messages that take only their latency: per mini-batch M + P - 1 steps plus
+ * `messages` latencies. */
 static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times, int64_t messages,
                               const cs_form *form, cs_forms *forms, cs_error *error)
 {
@@ -74,15 +74,15 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
         !cs_time_mul(job->latency, messages, &latency) || !cs_time_add(compute, latency, &batch) ||
         !cs_time_add(batch, times->update, &batch) ||
         !cs_time_mul(batch, job->iterations, &made.exact))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     made.figure = CS_FIGURE_MAKESPAN;
     made.device = CS_NONE;
     made.applies &= times->equal && times->neighbours && times->only_latency && !job->blocking;
     return cs_forms_add(forms, &made, error);
 }
 
-/* What stage 0 computes after its P-th forward waits for messages to go down the pipeline and come
- * back, once every P micro-batches (derivation: schedules/README.md). */
+/* After its P-th forward, stage 0 waits once every P micro-batches for messages to pass down the
+ * pipeline and back (derivation: schedules/README.md). */
 static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
                                  cs_error *error)
 {
@@ -96,10 +96,10 @@ static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *tim
     return add_makespan(job, times, 2 * (P - 1 + (M - 1) * (P - 1) / P), &form, forms, error);
 }
 
-/* Eager. From a stage's forward of a micro-batch until its backward (P - s)(f + b) of work and
- * 2c(P - 1 - s) of latency pass at least, and the 2(P - s) - 1 in flight keep it busy for
- * (2(P - s) - 1)(f + b): where 2c <= f + b it never waits between its first backward and its last,
- * and messages take time on the way down and on the way back once. */
+/* Eager. Between a stage's forward and backward of a micro-batch lie at least (P - s)(f + b) of
+ * work and 2c(P - 1 - s) of latency, and its 2(P - s) - 1 micro-batches in flight keep it busy for
+ * (2(P - s) - 1)(f + b). So if 2c <= f + b it never waits between its first and last backward, and
+ * latency counts once on the way down and once on the way back. */
 static cs_status add_eager_makespan(const cs_job *job, const cs_pipeline_times *times,
                                     cs_forms *forms, cs_error *error)
 {

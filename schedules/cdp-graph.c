@@ -10,24 +10,25 @@
 /* Variants of a class of computations. */
 enum {
     LAGS = 1,   /* reads theta_{t-1} */
-    MAKES = 2,  /* a backward that is also the update */
+    MAKES = 2,  /* backward that includes the update */
     BEGINS = 4, /* zero: the stage's states are allocated */
     ENDS = 8,   /* zero: the stage's states leave the device */
     N_VARIANTS = 16
 };
 
-/* What messages carry. */
+/* Contents of a message. */
 typedef enum cargo { ACTIVATIONS, OUTPUT_GRADIENTS, GRADIENTS, WEIGHTS, STATES, N_CARGOES } cargo;
 
 /* One holder of a stage. */
 typedef struct holder {
     uint32_t slot, update;
-    uint32_t version;                               /* newest that it has been given */
-    uint32_t installed;                             /* by this task, or CS_NONE */
-    uint32_t installed_before;                      /* likewise the version before that */
-    uint32_t sent;                                  /* the last message with its weights */
-    uint32_t forward, backward;                     /* its last ones, or CS_NONE */
-    uint32_t forward_policy[2], backward_policy[2]; /* by LAGS; CS_NONE: current version */
+    uint32_t version;   /* newest version given to it */
+    uint32_t installed; /* task that installed it, or CS_NONE */
+    /* task that installed the version before it, or CS_NONE */
+    uint32_t installed_before;
+    uint32_t sent;                                  /* last message with its weights */
+    uint32_t forward, backward;                     /* its last tasks, or CS_NONE */
+    uint32_t forward_policy[2], backward_policy[2]; /* indexed by LAGS; CS_NONE: current version */
 } holder;
 
 typedef struct generator {
@@ -35,23 +36,24 @@ typedef struct generator {
     const cs_cdp_params *params;
     cs_cdp_rule rule;
     cs_builder *builder;
-    uint32_t N, n_micros; /* n_micros: of the run */
-    bool local;           /* a micro-batch stays on its device */
-    bool zero;            /* states travel */
+    uint32_t N, n_micros; /* n_micros: of the whole run */
+    bool local;           /* whether a micro-batch stays on its device */
+    bool zero;            /* whether states travel */
     bool sharded;         /* zero with a barrier: device j keeps the states of stage j */
-    bool whole;           /* activations are freed at the end of a micro-batch */
+    bool whole;           /* whether activations are freed at the end of a micro-batch */
     bool replaces;        /* CS_CDP_REPLACE */
-    cs_time interval;     /* cs_cdp_interval */
+    cs_time interval;     /* result of cs_cdp_interval */
     uint32_t *classes;    /* by backward or not, stage, holder, variant; made when needed */
-    uint32_t *messages;   /* by cargo, stage, holders; likewise */
+    uint32_t *messages;   /* by cargo, stage, holders; made when needed */
     holder *holders;      /* N per stage */
-    uint32_t *owners;     /* per stage: the holder that made the newest version */
-    uint32_t *versions;   /* per stage: the newest version */
-    uint32_t *sums;       /* per stage: what brings the sum of gradients, or CS_NONE */
-    uint32_t *tokens;     /* zero, per stage: its latest use, and where that was */
+    uint32_t *owners;     /* per stage: holder that made the newest version */
+    uint32_t *versions;   /* per stage: newest version */
+    uint32_t *sums;       /* per stage: task that brings the sum of gradients, or CS_NONE */
+    uint32_t *tokens;     /* zero, per stage: task and device of its latest use */
     uint32_t *token_at;
-    uint32_t *chain;  /* per micro-batch: what its next task waits for */
-    uint32_t *second; /* per micro-batch: its second task, after which the next one starts */
+    uint32_t *chain; /* per micro-batch: task that its next task waits for */
+    /* per micro-batch: its second task, after which the next micro-batch starts */
+    uint32_t *second;
 } generator;
 
 uint32_t cs_cdp_holders(const cs_cdp_params *params, cs_cdp_rule rule, uint32_t stage)
@@ -81,12 +83,12 @@ cs_time cs_cdp_interval(const cs_job *job, const cs_cdp_params *params, cs_cdp_r
         T = cs_pipeline_add(T, cs_pipeline_time(job, s, sum->forward));
         T = cs_pipeline_add(T, cs_pipeline_time(job, s, backward));
     }
-    /* where the last start does not fit, the run does not either, and says so */
+    /* if the last start overflows, so does the run, which reports it */
     return cs_time_mul(T, job->iterations, &last) ? T / params->n : 0;
 }
 
-/* Theta_t is made by the backward of the last micro-batch of t - 1 on stage j (from 0), in step
- * 2Nt + 2N - 3 - j; micro-batch i starts its forward there in step 2Nt + 2i + j. */
+/* The backward of the last micro-batch of t - 1 on stage j (from 0) makes theta_t, in step 2Nt + 2N
+ * - 3 - j. Micro-batch i starts its forward there in step 2Nt + 2i + j. */
 bool cs_cdp_lags(cs_cdp_rule rule, uint32_t n, uint32_t i, uint32_t j)
 {
     return rule == CS_CDP_V1 || (rule != CS_CDP_DP && i + j + 1 < n);
@@ -109,7 +111,7 @@ static holder *holder_of(const generator *c, uint32_t j, uint32_t at)
     return &c->holders[(size_t)j * c->N + at];
 }
 
-/* The version that micro-batch g reads on stage j. */
+/* Version that micro-batch g reads on stage j. */
 static uint32_t wanted(const generator *c, uint32_t g, uint32_t j)
 {
     uint32_t t = g / c->N;
@@ -118,8 +120,8 @@ static uint32_t wanted(const generator *c, uint32_t g, uint32_t j)
 
 /* ---- classes ---- */
 
-/* Zero: two versions of the weights travel where some micro-batch reads theta_{t-1} after theta_t
- * was made. */
+/* Whether two versions of the weights travel (zero): some micro-batch reads theta_{t-1} after
+ * theta_t was made. */
 static bool needs_two(const generator *c, uint32_t j)
 {
     return c->rule == CS_CDP_V1 || j + 1 < c->N;
@@ -145,7 +147,7 @@ static int64_t states_bytes(const generator *c, uint32_t j)
            cs_optimizer_bytes(c->job, weights, c->job->stages[j].matrix_bytes);
 }
 
-/* Activations that the end of a backward frees. */
+/* Bytes of activations that the end of a backward frees. */
 static int64_t freed_activations(const generator *c, uint32_t j)
 {
     int64_t bytes = 0;
@@ -156,7 +158,8 @@ static int64_t freed_activations(const generator *c, uint32_t j)
     return bytes;
 }
 
-/* Sharded: what a device that does not keep the stage has of it while it computes. */
+/* Sharded: adds the weights and gradients that a device holds of a stage it does not keep, while it
+ * computes. */
 static void borrow(const generator *c, bool backward, uint32_t j, uint32_t device)
 {
     int64_t bytes = c->job->stages[j].weight_bytes;
@@ -167,7 +170,8 @@ static void borrow(const generator *c, bool backward, uint32_t j, uint32_t devic
     cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, -gradients, true);
 }
 
-/* The workspace of a backward is counted whole, with the gradient that enters it. */
+/* Makes the step of a forward or backward. The workspace of a backward includes the gradient that
+ * enters it. */
 static cs_program_step step_of(const generator *c, bool backward, uint32_t j)
 {
     cs_layer_sum sum = c->job->stages[j];
@@ -219,9 +223,10 @@ static uint32_t class_of(const generator *c, bool backward, uint32_t j, uint32_t
     return *cls;
 }
 
-/* Activations and their gradients are buffers at the receiver until they are read, all else until
- * it has arrived; states are states there from the start. Weights that arrive are a version; those
- * that replace the ones before go from place to place without buffers. */
+/* Makes the class of a message. Activations and their gradients are buffers at the receiver until
+ * they are read; other contents are buffers until they have arrived, but states count as states
+ * from the start. Arriving weights are a version; weights that replace older ones need no
+ * buffer. */
 static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to)
 {
     uint32_t next = what == ACTIVATIONS ? j + 1 : what == OUTPUT_GRADIENTS ? j - 1 : j;
@@ -247,8 +252,8 @@ static uint32_t make_message(const generator *c, cargo what, uint32_t j, uint32_
     return made;
 }
 
-/* Adds a message from a holder of stage j to one of the next stage, the stage before or the same;
- * returns it. */
+/* Adds a message from a holder of stage j to a holder of the same or a neighbouring stage. Returns
+ * its task. */
 static uint32_t add_message(const generator *c, cargo what, uint32_t j, uint32_t from, uint32_t to,
                             uint32_t item, uint32_t after)
 {
@@ -263,8 +268,9 @@ static uint32_t add_message(const generator *c, cargo what, uint32_t j, uint32_t
 
 /* ---- versions ---- */
 
-/* v1 and v2: a fixed version, held from the forward to the backward, so that it is there although a
- * newer one arrives. v1 also reads it first after the next one was made, where that happens. */
+/* v1 and v2: reads a fixed version, held from the forward to the backward, so that it stays
+ * although a newer one arrives. With v1, the first read may also come after the next version was
+ * made. */
 static void fix_versions(const generator *c, uint32_t j, uint32_t at)
 {
     holder *held = holder_of(c, j, at);
@@ -315,7 +321,7 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
                      .backward = CS_NONE,
                      .forward_policy = {CS_NONE, CS_NONE},
                      .backward_policy = {CS_NONE, CS_NONE}};
-    if (c->sharded) /* one for all, on the device that keeps the stage */
+    if (c->sharded) /* one version for all, on the device that keeps the stage */
         held->slot = at == 0 ? cs_residents_add(c->builder, &residents, device_of(c, j, j))
                              : holder_of(c, j, 0)->slot;
     else if (!c->zero)
@@ -330,7 +336,7 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
         cs_builder_compute(c->builder, CS_UPDATE, j, device, held->slot, c->job->stages[j].update);
 }
 
-/* The next version comes to a holder, or is made there, by a task. */
+/* Records that a task brings or makes the next version at a holder. */
 static void install(holder *held, uint32_t task)
 {
     held->version++;
@@ -338,12 +344,12 @@ static void install(holder *held, uint32_t task)
     held->installed = task;
 }
 
-/* Gives the holder that does micro-batch g a version of stage j, if it lacks it, from the holder
- * `from`; after `after`.
+/* Gives the holder that computes micro-batch g a version of stage j from the holder `from`, after
+ * task `after`, unless it has that version.
  *
- * It takes the place of the version before, which must have come, and with fixed versions have been
- * read by the receiver's last forward; where it replaces that one, also by its last backward, and
- * it must have been sent on. */
+ * The message waits until the receiver has its previous version and, if versions are fixed, until
+ * its last forward has read that. If the new version replaces the previous one, it also waits for
+ * the receiver's last backward and for the message that forwarded the previous version. */
 static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, uint32_t from,
                  uint32_t after)
 {
@@ -351,7 +357,8 @@ static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, u
     holder *receiver = holder_of(c, j, to), *sender = holder_of(c, j, from);
     if (receiver->version >= version)
         return;
-    bool newest = sender->version == version; /* else it still has the one before */
+    /* otherwise the sender still has the previous version */
+    bool newest = sender->version == version;
     uint32_t message = add_message(c, WEIGHTS, j, from, to, g, after);
     cs_builder_edge(c->builder, newest ? sender->installed : sender->installed_before, message);
     cs_builder_edge(c->builder, receiver->installed, message);
@@ -366,10 +373,10 @@ static void give(const generator *c, uint32_t j, uint32_t g, uint32_t version, u
     install(receiver, message);
 }
 
-/* Before micro-batch g reads its version of stage j, its holder gets it from that of g - 1, if that
- * has read the same one, or from the one that made it. It is sent after the forward of g - 1,
- * except the newest by v2: that was made just now. Called when g's forward comes next, so that all
- * earlier time steps are in the graph. */
+/* Brings the version of stage j that micro-batch g reads to its holder: from the holder of g - 1 if
+ * that has read the same version, else from the holder that made it. The version is sent after the
+ * forward of g - 1, except for the newest one in v2, which was made just now. Called just before
+ * g's forward, so all earlier time steps are in the graph. */
 static void hand_on(const generator *c, uint32_t j, uint32_t g)
 {
     if (c->zero || g == 0)
@@ -382,7 +389,8 @@ static void hand_on(const generator *c, uint32_t j, uint32_t g)
         give(c, j, g, version, c->owners[j], c->rule == CS_CDP_V1 ? forward : CS_NONE);
 }
 
-/* The last backward of a mini-batch on a stage was added: `made` makes the version. */
+/* Records that task `made`, the last backward of a mini-batch on a stage, makes its next
+ * version. */
 static void own(const generator *c, uint32_t j, uint32_t g, uint32_t made)
 {
     uint32_t at = g % n_holders(c, j);
@@ -394,10 +402,10 @@ static void own(const generator *c, uint32_t j, uint32_t g, uint32_t made)
 
 /* ---- gradients ---- */
 
-/* After a backward its gradient is added to those that its holder has. With its last one of the
- * mini-batch a holder hands the sum to that of the next micro-batch. The last one of all updates
- * the newest version, once that has come. An update that takes no time, and with zero any, is part
- * of the last backward, which then waits for the sum. */
+/* Adds a backward's gradient to the holder's sum. After its last gradient of the mini-batch, a
+ * holder passes the sum to the holder of the next micro-batch. The last holder updates the newest
+ * version once that has arrived. An update without duration, and with zero any update, is part of
+ * the last backward, which then waits for the sum. */
 static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t task)
 {
     uint32_t n = n_holders(c, j), at = g % n, next = (g + 1) % n;
@@ -422,8 +430,8 @@ static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t ta
     own(c, j, g, made);
 }
 
-/* DP: an all-reduce of the stages [first, end), which the same devices hold, after the last
- * backward; then everyone updates. */
+/* DP: all-reduces stages [first, end), which the same devices hold, after the last backward; then
+ * every device updates. */
 static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t collective,
                    uint32_t t)
 {
@@ -442,12 +450,12 @@ static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t co
 
 /* ---- tasks ---- */
 
-/* The holder that uses stage j in the time step after `step`, or CS_NONE when nobody does: a
- * forward is followed by a backward and the other way round, except at the ends of the run. */
+/* Holder that uses stage j in the time step after `step`, or CS_NONE. A forward is followed by a
+ * backward and vice versa, except at the ends of the run. */
 static uint32_t next_user(const generator *c, uint32_t j, uint32_t g, bool backward)
 {
     for (uint32_t ahead = 1; ahead <= 2 * c->N; ahead++) {
-        /* task k of micro-batch h in time step 2h + k */
+        /* task k of micro-batch h runs in time step 2h + k */
         uint64_t step = 2 * (uint64_t)g + (backward ? 2 * c->N - 1 - j : j) + ahead;
         uint32_t forward_k = j, backward_k = 2 * c->N - 1 - j;
         if (step >= forward_k && (step - forward_k) % 2 == 0 &&
@@ -473,7 +481,8 @@ static uint32_t variant_of(const generator *c, uint32_t j, uint32_t g, bool back
     return next_user(c, j, g, backward) != g % c->N ? variant | ENDS : variant;
 }
 
-/* What comes after task k of g: the message to its next task, if that is elsewhere. */
+/* Adds the message from task k of g to its next task, if that runs elsewhere. Returns what the next
+ * task waits for. */
 static uint32_t send_result(const generator *c, uint32_t g, uint32_t k, uint32_t task)
 {
     bool backward = k >= c->N;
@@ -485,7 +494,7 @@ static uint32_t send_result(const generator *c, uint32_t g, uint32_t k, uint32_t
                        g % n_holders(c, next), g, task);
 }
 
-/* Zero: what brings the states, from where they were used last. */
+/* Zero: adds the message that brings the states from their last user. */
 static uint32_t bring_states(const generator *c, uint32_t j, uint32_t at, uint32_t g)
 {
     if (c->tokens[j] == CS_NONE || c->token_at[j] == at)
@@ -493,7 +502,7 @@ static uint32_t bring_states(const generator *c, uint32_t j, uint32_t at, uint32
     return add_message(c, STATES, j, c->token_at[j], at, g, c->tokens[j]);
 }
 
-/* Task k of g on its device, after what it needs of g itself, of g - 1, and of the states. */
+/* Adds task k of g, after its inputs from g itself and from g - 1, and after the states. */
 static uint32_t add_compute(const generator *c, uint32_t g, uint32_t k)
 {
     bool backward = k >= c->N;
@@ -538,8 +547,9 @@ static void add_task(const generator *c, uint32_t g, uint32_t k)
         give(c, j, g, c->versions[j], c->owners[j], CS_NONE);
 }
 
-/* All tasks of one time step: those of micro-batches first .. last - 1, of which g starts in step
- * distance (g - first). Forwards first: in the paper's step all tasks are there at once. */
+/* Adds all tasks of one time step, for micro-batches first to last - 1; micro-batch g starts in
+ * step distance (g - first). Forwards come first: in the paper's step all tasks run at the same
+ * time. */
 static void add_step(const generator *c, uint64_t step, uint32_t first, uint32_t last,
                      uint32_t distance)
 {
@@ -560,7 +570,8 @@ static void add_cyclic(const generator *c)
         add_step(c, step, 0, c->n_micros, 2);
 }
 
-/* A collective over the devices for stage j, whose keeper is rank 0; or CS_NONE for a lone one. */
+/* Makes a collective over the devices for stage j, rooted at the device that keeps it; CS_NONE for
+ * one device. */
 static uint32_t make_rooted(const generator *c, cs_kind kind, uint32_t j)
 {
     uint32_t devices[CS_CDP_LARGEST];
@@ -573,8 +584,8 @@ static uint32_t make_rooted(const generator *c, cs_kind kind, uint32_t j)
                                  kind == CS_REDUCE ? stage->gradient_bytes : stage->weight_bytes);
 }
 
-/* One run of it, in which member `rank` follows task chain[g] of the micro-batch g on that rank;
- * returns the first member. */
+/* Adds one run of the collective, in which member `rank` follows task chain[g] of the micro-batch g
+ * on that rank. Returns the first member. */
 static uint32_t add_rooted(const generator *c, uint32_t collective, uint32_t j, uint32_t item)
 {
     uint32_t first =
@@ -584,9 +595,9 @@ static uint32_t add_rooted(const generator *c, uint32_t collective, uint32_t j, 
     return first;
 }
 
-/* Sharded: task k of all micro-batches of mini-batch t, on stage j, whose weights are broadcast
- * before it; after a backward their gradients are summed where the stage is kept. Returns that part
- * of the sum. */
+/* Sharded: adds task k of all micro-batches of mini-batch t on stage j. The stage's weights are
+ * broadcast before it; after a backward, gradients are summed at the device that keeps the stage.
+ * Returns that device's part of the sum. */
 static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, const uint32_t *sums,
                             uint32_t t, uint32_t k)
 {
@@ -602,8 +613,8 @@ static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, cons
     return k < c->N ? CS_NONE : add_rooted(c, sums[j], j, first_g);
 }
 
-/* ZeRO-DP: everyone updates what it keeps after the last backward. Nothing is sent ahead: a
- * broadcast begins when the step before has ended, as the states of `zero` are handed on. */
+/* ZeRO-DP: every device updates the stages it keeps after the last backward. Nothing is prefetched:
+ * a broadcast begins when the previous step has ended, just as `zero` passes states on. */
 static void add_all_sharded(const generator *c)
 {
     uint32_t broadcasts[CS_CDP_LARGEST], sums[CS_CDP_LARGEST], summed[CS_CDP_LARGEST];
@@ -624,16 +635,16 @@ static void add_all_sharded(const generator *c)
     }
 }
 
-/* All micro-batches of a mini-batch at once, or in a pipeline one behind the other; then the
+/* Adds all micro-batches of a mini-batch at once, or one after the other in a pipeline; then the
  * barrier. */
 static void add_together(const generator *c)
 {
     cs_cdp_setting setting = (cs_cdp_setting)c->params->setting;
     uint32_t distance = setting == CS_CDP_PIPELINE ? 2 : 0,
              steps = distance * (c->N - 1) + 2 * c->N;
-    bool apart = setting != CS_CDP_MULTI_GPU; /* each stage has devices of its own, or one */
+    bool apart = setting != CS_CDP_MULTI_GPU; /* whether each stage has its own device or devices */
     uint32_t per = apart ? 1 : c->N;
-    uint32_t *collectives = c->tokens; /* unused otherwise */
+    uint32_t *collectives = c->tokens; /* reused: the setting does not need the tokens */
     for (uint32_t j = 0; j < c->N && n_holders(c, j) > 1; j += per) {
         int64_t bytes = 0;
         for (uint32_t s = j; s < j + per; s++)
@@ -688,7 +699,7 @@ static cs_status generate(generator *c, cs_error *error)
     return CS_OK;
 }
 
-/* Weights that are not trained are no part of the states that go from device to device. */
+/* Reports frozen weights: they are not part of the states that travel between devices. */
 static cs_status check_frozen(const cs_job *job, const cs_cdp_params *params, cs_error *error)
 {
     for (uint32_t s = 0; s < params->n; s++)

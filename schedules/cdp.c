@@ -128,7 +128,7 @@ static bool equal_stages(const cs_job *job)
     return true;
 }
 
-/* Activations on the device of a stage, in bytes; with single_gpu on the only one. */
+/* Bytes of activations on the device of a stage; with single_gpu, on the only device. */
 static int64_t activations(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
                            uint32_t stage, const char **formula)
 {
@@ -195,7 +195,8 @@ static cs_status add_versions(const cs_job *job, const cs_cdp_params *params, cs
     return status;
 }
 
-/* 2N time steps; on a single device each holds N tasks one after the other. */
+/* 2N time steps. A single device needs N times as long, because it computes N tasks per step one
+ * after the other. */
 static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
                             cs_forms *forms, cs_error *error)
 {
@@ -203,11 +204,11 @@ static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_c
     cs_pipeline_times_of(job, &times);
     int64_t N = params->n;
     bool single = params->setting == CS_CDP_SINGLE_GPU;
-    /* a message that blocks waits for tasks of both its ends, which end together where f = b */
+    /* a blocking message waits for tasks at both ends, which end together if f = b */
     bool by_clock = cs_cdp_interval(job, params, rule) > 0 && !job->blocking;
     cs_time period;
     if (!cs_time_mul(times.forward + times.backward, single ? N * N : N, &period))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = period,

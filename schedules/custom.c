@@ -1,12 +1,12 @@
-/* A schedule written out by its user: per device the tasks that it runs, in order.
+/* A schedule written by the user: for each device, its tasks in order.
  *
  *     "stage_devices": [0, 1, 1, 0],
  *     "device_tasks": ["F0@0 F1@0 F0@3 B0@3 ...", "F0@1 F0@2 F1@1 ..."]
  *
- * F is a forward and B a backward of the micro-batch whose number follows, on the stage after the
- * @, which is not needed where a device has one stage. Where there is also a W of the same, B
- * makes the gradient of the input only and W that of the weights. Every mini-batch runs the same
- * lists; after its own a device updates its stages. */
+ * F is a forward and B a backward of the micro-batch with the given number, on the stage after the
+ * @, which may be omitted if the device has one stage. If a W of the same micro-batch and stage
+ * exists, B computes only the input's gradient and W the weights' gradient. Every mini-batch runs
+ * the same lists; at the end of its list a device updates its stages. */
 #include "schedules/pipeline.h"
 
 #include "sim/base/vector.h"
@@ -21,8 +21,8 @@ typedef struct task_list {
 
 typedef struct custom_params {
     uint32_t micro_batches;
-    cs_list device_tasks;  /* of cs_list, of texts */
-    cs_list stage_devices; /* uint32_t */
+    cs_list device_tasks;  /* list of texts */
+    cs_list stage_devices; /* list of uint32_t */
     uint32_t n_devices, n_stages;
     uint32_t *devices; /* per stage */
     task_list *lists;  /* per device */
@@ -92,7 +92,7 @@ enum { HAS_FORWARD = 1, HAS_BACKWARD = 2, HAS_WEIGHT = 4 };
 
 typedef struct reader {
     custom_params *params;
-    uint8_t *seen; /* per stage and micro-batch: which of its tasks */
+    uint8_t *seen; /* per stage and micro-batch: bits for its tasks that were listed */
     uint32_t device;
     const cs_json_place *place;
     cs_error *error;
@@ -103,7 +103,7 @@ static uint8_t *seen_at(const reader *r, uint32_t stage, uint32_t micro)
     return &r->seen[(size_t)stage * r->params->micro_batches + micro];
 }
 
-/* Digits up to `end`, below `limit`. */
+/* Reads digits up to `end` as a number below `limit`. */
 static bool read_number(const char **at, const char *end, uint32_t limit, uint32_t *value)
 {
     const char *first = *at;
@@ -114,7 +114,7 @@ static bool read_number(const char **at, const char *end, uint32_t limit, uint32
     return *at > first && number < limit;
 }
 
-/* "F3" or "F3@1", its length given. */
+/* Reads a task such as "F3" or "F3@1" of the given length. */
 static bool read_step(const reader *r, const char *text, size_t length, cs_pipeline_step *step)
 {
     const char *at = text + 1, *end = text + length;
@@ -165,7 +165,7 @@ static cs_status add_task(const reader *r, const char *text, size_t length)
     return CS_OK;
 }
 
-/* Tasks separated by blanks. */
+/* Reads tasks separated by blanks or commas. */
 static cs_status read_text(const reader *r, const char *text)
 {
     static const char blanks[] = " \t\n\r,";
@@ -193,7 +193,7 @@ static cs_status read_device(reader *r, const cs_list *texts)
     return status;
 }
 
-/* Every stage has the forward and the backward of every micro-batch. */
+/* Checks that every stage has the forward and the backward of every micro-batch. */
 static cs_status check_complete(const reader *r)
 {
     const custom_params *params = r->params;
@@ -209,7 +209,8 @@ static cs_status check_complete(const reader *r)
     return CS_OK;
 }
 
-/* A backward beside which there is one of the weights is that of the input only. */
+/* Makes a backward compute the input's gradient only, if a W with the same micro-batch and stage
+ * exists. */
 static void split_backwards(const reader *r)
 {
     for (uint32_t d = 0; d < r->params->n_devices; d++) {
@@ -242,7 +243,7 @@ static cs_status read_lists(reader *r)
     return status;
 }
 
-/* The lists grew on the heap; with the parameters they live in the arena. */
+/* Copies the lists from the heap to the arena of the parameters. */
 static cs_status keep_lists(custom_params *params, cs_arena *arena, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -317,7 +318,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
-/* One mini-batch is tried: whether the lists can be run shows only then. */
+/* Tries one mini-batch: only running the lists shows whether they deadlock. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
@@ -344,7 +345,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     (void)params;
     (void)forms;
     (void)error;
-    return CS_OK; /* nothing is known of it in advance */
+    return CS_OK; /* no closed forms are known in advance */
 }
 
 const cs_schedule cs_schedule_custom = {

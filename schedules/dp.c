@@ -1,6 +1,6 @@
-/* Synchronous data parallelism: every device holds the whole model and a share of the mini-batch;
- * the gradients are summed by a ring all-reduce, in one piece after the last backward, or bucket by
- * bucket while the backward still runs. */
+/* Synchronous data parallelism: every device holds the whole model and computes a share of the
+ * mini-batch. A ring all-reduce sums the gradients, either at once after the last backward or
+ * bucket by bucket during the backward. */
 #include "schedules/pipeline.h"
 
 static const char source[] =
@@ -22,7 +22,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* A pipeline of one stage whose devices are a grid with data alone. */
+/* Generates a pipeline with one stage, whose devices are a grid with only a data axis. */
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
@@ -37,8 +37,8 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                                 builder, error);
 }
 
-/* 2(N - 1) steps of one chunk, of which each ring has a part; the larger ones set the pace where m
- * does not divide. */
+/* Time of 2(N - 1) steps of one chunk, of which each ring carries a part. If m does not divide, the
+ * larger chunks determine the time. */
 static bool reduce_time(const cs_job *job, cs_time *time)
 {
     const int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;
@@ -63,8 +63,9 @@ static bool equal_speeds(const cs_job *job)
     return true;
 }
 
-/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch earlier;
- * and of several rings those links that are wider than others may have the larger ones. */
+/* Whether all ranks finish together. With unequal chunks some ranks finish earlier and begin the
+ * next mini-batch earlier; with several rings, links wider than others may carry the larger
+ * chunks. */
 static bool ranks_stay_level(const cs_job *job)
 {
     const int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;

@@ -1,21 +1,20 @@
-/* DualPipeV: the half of DeepSeek's bidirectional DualPipe that one copy of the weights needs. Each
+/* DualPipeV: the half of DeepSeek's bidirectional DualPipe that needs one copy of the weights. Each
  * of P devices holds two stages, in a V (vee.h). In the steady state a device pairs a forward of
- * one of its stages with a backward of the other, so that each can compute while the other sends
- * tokens to experts. Here the two passes of a pair run one after the other, and all-to-alls of
- * experts in them are shorter by what is hidden. Unless the scenario says otherwise that is 0.85:
- * all of them is hidden, while 20 of the 132 multiprocessors of an H800 send and receive (section
- * 3.2.2 of the report) and layers take 132/112 of their time; (132 - 20)/132 of the messages' time
- * is gained.
+ * one stage with a backward of the other, so that each can compute while the other sends tokens to
+ * experts. Here the two passes of a pair run one after the other, and the all-to-alls of experts in
+ * them are shortened by their overlapped fraction. Its default is 0.85: all of their time is
+ * overlapped, but 20 of the 132 multiprocessors of an H800 send and receive (section 3.2.2 of the
+ * report) and layers take 132/112 of their time, so (132 - 20)/132 of the messages' time is saved.
  *
- * F, B being a forward and a whole backward of the first stage of a device, F', B' those of the
- * second, I and W the halves of a backward:
+ * F and B are a forward and a whole backward of a device's first stage, F' and B' of its second
+ * stage, I and W the halves of a backward:
  *
  *   warm up    2(P - 1 - d) times F, then d + 1 times F F', then P - 1 - d times I' W F'
  *   steady     F B' F' B until all F are done, then P - 1 - d times B' F' B
- *   cool down  d + 1 times B' B, split from the middle on; then P - 1 - d times W I; then the W
- *              that are left
+ *   cool down  d + 1 times B' B, split from the middle on; then P - 1 - d times W I; then the
+ *              remaining W
  *
- * W is that of the earliest I without one. Weights are updated as in zb_v: each stage's when its
+ * Each W belongs to the earliest I without one. As in zb_v, each stage updates its weights when its
  * own gradients are complete.
  */
 #include "schedules/vee.h"
@@ -37,9 +36,9 @@ static const cs_field fields[] = {
 
 typedef struct dual_list {
     cs_vee_list *made;
-    uint32_t forwards[CS_VEE_STAGES], backwards[CS_VEE_STAGES]; /* of either stage, so far */
-    uint32_t weights; /* of the list's steps, those before have got their W */
-    bool splits;      /* backwards from here on */
+    uint32_t forwards[CS_VEE_STAGES], backwards[CS_VEE_STAGES]; /* passes so far, by stage */
+    uint32_t weights; /* position in the list: earlier backwards have their W already */
+    bool splits;      /* whether backwards are split from here on */
 } dual_list;
 
 static void forward(dual_list *l, uint32_t second)
@@ -53,7 +52,7 @@ static void backward(dual_list *l, uint32_t second)
                l->backwards[second]++);
 }
 
-/* A forward of a stage beside a backward of the other. */
+/* Adds a forward of one stage paired with a backward of the other. */
 static void pair(dual_list *l, uint32_t second)
 {
     forward(l, second);
@@ -62,7 +61,7 @@ static void pair(dual_list *l, uint32_t second)
         l->made->steps[l->made->n - i].paired = true;
 }
 
-/* Of the earliest I that has none yet; false if there is no such I. */
+/* Adds the weight gradient of the earliest I without one. Returns false if there is none. */
 static bool weight(dual_list *l)
 {
     const cs_vee_list *made = l->made;
@@ -94,7 +93,7 @@ static void warm_up(dual_list *l, uint32_t behind)
     l->splits = false;
 }
 
-/* The first pass to be split in the cool-down is a B' on odd devices, and a B on even ones. */
+/* The first pass of the cool-down to be split is a B' on odd devices and a B on even ones. */
 static void cool_down(dual_list *l, uint32_t behind)
 {
     const uint32_t n = l->made->device + 1, middle = n / 2;
@@ -160,7 +159,7 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_PEAK_ACTIVATIONS, "2P + 1 activations of a stage"},
     {0}};
 
-/* Observed, not proven: schedules/README.md. False where it does not fit. */
+/* Observed, not proven: schedules/README.md. Returns false on overflow. */
 static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, cs_time *bubble)
 {
     const cs_time f = times->forward, b = times->input, w = times->weight;
@@ -182,7 +181,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
     if (!find_bubble(times, cs_pipeline_ranks(job), &makespan) ||
         !cs_time_add(makespan, batch, &makespan) ||
         !cs_time_mul(makespan, job->iterations, &makespan))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     return cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,
@@ -195,7 +194,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
                         error);
 }
 
-/* As the source's table has it, in which a pair takes F&B until the results of both are there. */
+/* As in the source's table, where a pair takes F&B until both results exist. */
 static cs_status add_bubble(const cs_job *job, const cs_pipeline_times *times, cs_time batch,
                             cs_forms *forms, cs_error *error)
 {

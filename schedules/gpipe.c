@@ -1,8 +1,8 @@
 /* GPipe: all forwards, then all backwards, then the update.
  *
- * In the paper's figure 2 the backwards come in reverse: the micro-batch whose forward was last is
- * first. Others who describe GPipe run them in the order of the forwards (Narayanan et al.,
- * Megatron-LM, SC 2021, figure 3), as a stage does that takes gradients as they come.
+ * In figure 2 of the paper the backwards run in reverse order: the micro-batch with the last
+ * forward comes first. Other descriptions run them in the order of the forwards (Narayanan et al.,
+ * Megatron-LM, SC 2021, figure 3), as a stage does if it takes gradients in order of arrival.
  */
 #include "schedules/pipeline.h"
 
@@ -60,7 +60,7 @@ static uint32_t all_at_once(const cs_job *job, uint32_t stage, uint32_t replica)
     return job->micro_batches;
 }
 
-/* Sum over the stages of F + B and of the messages between them; false when it does not fit. */
+/* Sum over the stages of F + B and of the messages between them; false on overflow. */
 static bool sum_of_stages(const cs_job *job, cs_time *sum)
 {
     *sum = 0;
@@ -79,9 +79,9 @@ static bool sum_of_stages(const cs_job *job, cs_time *sum)
     return true;
 }
 
-/* With stages of different length and messages of fixed time the last forward ends at
- * sum F + (M - 1) max F + sum c: a flow shop of equal jobs with time lags. The backwards are
- * another one, in the other direction, which starts there. */
+/* If stages have different lengths and messages a fixed time, the last forward ends at sum F + (M -
+ * 1) max F + sum c: a flow shop of equal jobs with time lags. The backwards are another flow shop
+ * in the opposite direction, which starts at that time. */
 static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
                                cs_error *error)
 {
@@ -89,7 +89,7 @@ static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times
     if (!sum_of_stages(job, &sum) ||
         !cs_time_mul(times->step, (int64_t)job->micro_batches - 1, &rest) ||
         !cs_time_add(sum, rest, &rest) || !cs_time_mul(rest, job->iterations, &makespan))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     return cs_forms_add(
         forms,
         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
@@ -107,7 +107,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                               cs_error *error)
 {
     if (((const gpipe_params *)params)->recompute)
-        return CS_OK; /* the paper gives orders of magnitude only */
+        return CS_OK; /* the paper gives only orders of magnitude */
     cs_pipeline_times times;
     cs_pipeline_times_of(job, &times);
     CS_TRY(cs_pipeline_add_forms(job, &times, source, forms, error));

@@ -1,21 +1,21 @@
-/* Interleaved 1F1B: each of P devices holds v stages, device d those numbered d, d + P, d + 2P, ...
- * A micro-batch goes round the devices v times, and the pipeline fills in v-th of the time.
+/* Interleaved 1F1B: each of P devices holds v stages, device d stages d, d + P, d + 2P, ... A
+ * micro-batch passes all devices v times, and the pipeline fills in 1/v of the time.
  *
- * Forwards go by groups of micro-batches, a group through all stages of the device before the next
- * one starts; backwards likewise, the device's last stage first. The paper's groups have P
- * micro-batches, and its M is a multiple of P. Of other M floor(M / P) groups are made, at least
- * one, as equal as can be, the larger ones first: as in PyTorch's ScheduleInterleaved1F1B, which
- * refuses an M that they do not divide equally, and as Megatron-LM takes them with the larger size
- * as microbatch_group_size_per_vp_stage wherever all but the last are as large. Device d warms up
- * with 2(P - 1 - d) + (v - 1)g forwards, g being the size of the first group, then does a forward
- * and a backward in turn. Where layers of another micro-batch hide messages to experts, a forward
- * and the backward in front of it are the pair that does so, and the warm-up is one forward longer
- * (Megatron-LM, megatron/core/pipeline_parallel/schedules.py, get_pp_rank_microbatches with
+ * Forwards are grouped by micro-batches: a group passes through all stages of the device before the
+ * next group starts. Backwards likewise, the device's last stage first. The paper's groups have P
+ * micro-batches, and its M is a multiple of P. For other M there are floor(M / P) groups, at least
+ * one, as equal as possible, the larger ones first. PyTorch's ScheduleInterleaved1F1B does the
+ * same, but refuses an M that the groups do not divide equally; Megatron-LM does the same with the
+ * larger size as microbatch_group_size_per_vp_stage if all groups but the last have that size.
+ * Device d warms up with 2(P - 1 - d) + (v - 1)g forwards, where g is the size of the first group,
+ * and then alternates forwards and backwards. If layers of another micro-batch hide messages to
+ * experts, a forward and the backward before it form the pair, and the warm-up is one forward
+ * longer (Megatron-LM, megatron/core/pipeline_parallel/schedules.py, get_pp_rank_microbatches with
  * overlap_moe_expert_parallel_comm). Other passes hide nothing.
  *
- * A group of P or more is back from the devices behind before the last one of it has left, so that
- * no device waits within it (schedules/README.md). Fewer micro-batches than devices are one group,
- * which is a plain pipeline of vP stages.
+ * A group of P or more micro-batches returns from the later devices before its last micro-batch has
+ * left, so no device waits within a group (schedules/README.md). Fewer micro-batches than devices
+ * form one group, which is a plain pipeline of vP stages.
  */
 #include "schedules/pipeline.h"
 
@@ -57,7 +57,7 @@ static uint32_t holders(const void *params, uint32_t n_ranks, uint32_t stage, ui
 
 /* ---- the order ---- */
 
-/* Sizes of groups: the first n_large have `large` of them, the others one less. */
+/* Group sizes: the first n_large groups have `large` micro-batches, the others one less. */
 typedef struct groups {
     uint32_t large, n_large;
 } groups;
@@ -68,7 +68,7 @@ static groups groups_of(uint32_t P, uint32_t M)
     return rest == 0 ? (groups){M / n, n} : (groups){M / n + 1, rest};
 }
 
-/* Forwards of a device before its first backward. */
+/* Number of forwards of a device before its first backward. */
 static uint32_t warm_up(uint32_t P, uint32_t v, uint32_t M, uint32_t device)
 {
     uint64_t all = (uint64_t)v * M, group = groups_of(P, M).large;
@@ -82,7 +82,7 @@ static cs_pipeline_step visit(const cs_pipeline_shape *shape, uint32_t device, u
 {
     uint32_t P = shape->n_devices, v = shape->n_stages / P;
     groups all = groups_of(P, shape->n_micros);
-    uint32_t size = all.large, before = 0; /* micro-batches of groups that are not as large */
+    uint32_t size = all.large, before = 0; /* micro-batches in the smaller groups */
     if (k >= v * size * all.n_large) {
         before = size * all.n_large;
         k -= v * before;
@@ -132,7 +132,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 
 /* ---- closed forms ---- */
 
-/* g: the size of the first group. */
+/* g: size of the first group. */
 static const cs_formula formulas[] = {
     {CS_FIGURE_MAKESPAN, "(vM + P - 1)(f + b) per mini-batch, and v updates"},
     {CS_FIGURE_PIPELINE_BUBBLE, "(P - 1)/(vM + P - 1)"},
@@ -141,8 +141,8 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_PEAK_ACTIVATIONS, "min(2(P - 1 - d) + (v - 1)g + 1, vM) activations of a stage"},
     {0}};
 
-/* Of the holders of the first P stages, which have the others as well. One more than the forwards
- * of the warm-up, as the first backward comes after the next forward. */
+/* Adds peaks for the holders of the first P stages, which hold the other stages too: one more than
+ * the forwards of the warm-up, because the first backward follows the next forward. */
 static cs_status add_peaks(const cs_job *job, bool equal, cs_forms *forms, cs_error *error)
 {
     const cs_plan *plan = job->plan;
@@ -175,7 +175,7 @@ static bool equal_kept(const cs_job *job)
     return true;
 }
 
-/* The whole time is `steps` of a forward and a backward, vM of which a device computes. */
+/* The total time is `steps` times a forward and a backward; a device computes during vM of them. */
 typedef struct span {
     int64_t steps;
     const char *makespan, *bubble, *source;
@@ -201,7 +201,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     if (!cs_time_mul(times.forward + times.backward, all.steps, &batch) ||
         !cs_time_mul(times.update, v, &updates) || !cs_time_add(batch, updates, &batch) ||
         !cs_time_mul(batch, job->iterations, &batch))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     cs_form makespan = {.figure = CS_FIGURE_MAKESPAN,
                         .device = CS_NONE,
                         .exact = batch,

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* What one place has. */
+/* Load of one place. */
 typedef struct load {
     int64_t bytes;
     cs_time update;
@@ -16,7 +16,7 @@ static bool is_less(const load *a, const load *b)
     return a->bytes < b->bytes;
 }
 
-/* False when messages do not fit. */
+/* Adds a matrix to a load. Returns false if its messages overflow. */
 static bool add(load *to, const cs_layer_matrix *matrix)
 {
     cs_matrix_messages *m = &to->messages;
@@ -30,7 +30,7 @@ static bool add(load *to, const cs_layer_matrix *matrix)
            !__builtin_add_overflow(m->gathered, matrix->gather_bytes, &m->gathered);
 }
 
-/* The first of a heap has become larger. */
+/* Restores the heap after its first element has grown. */
 static void sink(load *heap, uint32_t n)
 {
     for (uint32_t i = 0, least = 1; least < n; least = 2 * i + 1) {
@@ -43,7 +43,7 @@ static void sink(load *heap, uint32_t n)
     }
 }
 
-/* The largest first, of equal ones the slowest. */
+/* Sorts by size, largest first, then by update time, slowest first. */
 static int compare_sizes(const void *a, const void *b)
 {
     const cs_layer_matrix *left = a, *right = b;
@@ -70,7 +70,7 @@ static load most_of(const load *places, uint32_t n)
     return most;
 }
 
-/* The most that one of n places has of matrices, which get sorted. */
+/* Largest load among n places. Sorts the matrices. */
 static cs_status divide(cs_layer_matrix *matrices, uint32_t n_matrices, uint32_t n, load *most,
                         cs_error *error)
 {
@@ -91,7 +91,7 @@ static cs_status divide(cs_layer_matrix *matrices, uint32_t n_matrices, uint32_t
                 : cs_error_add(error, CS_OVERFLOW, "messages of matrices do not fit 64 bits");
 }
 
-/* Copies those of a kind; returns how many. */
+/* Copies matrices that are experts' or not, and returns their number. */
 static uint32_t collect(const cs_job *job, uint32_t stage, bool expert, cs_layer_matrix *to)
 {
     const cs_stage *of = &job->plan->stages[stage];
@@ -125,7 +125,7 @@ static cs_status find_kind(const cs_job *job, uint32_t stage, bool expert, load 
     return status;
 }
 
-/* Dense ones and experts. */
+/* Joins the loads of dense matrices and experts. */
 static cs_matrices join(const load of[2])
 {
     return (cs_matrices){of[0].bytes, of[1].bytes, of[0].update + of[1].update, of[0].messages,

@@ -1,21 +1,21 @@
-/* nF1B, the schedule of TiMePReSt: the forward of a mini-batch goes through the W workers in N
- * micro-batches, its backward in one piece. A free worker takes a backward that is ready first, the
- * lowest mini-batch among several, and else the next forward in order; worker 1 injects whenever it
- * is free. No weights are stashed for the backward: it uses the newest version that is complete
- * when it starts on worker W, on all workers; a micro-batch's forward, the newest when it is
- * injected.
+/* nF1B, the schedule of TiMePReSt. The forward of a mini-batch passes through the W workers in N
+ * micro-batches, its backward in one piece. A free worker first takes a ready backward, the lowest
+ * mini-batch if there are several, and otherwise the next forward in order; worker 1 injects
+ * whenever it is free. No weights are stashed for the backward. On all workers it uses the newest
+ * version that is complete when it starts on worker W; the forward of a micro-batch uses the newest
+ * one complete when it is injected.
  *
- * Which versions are complete is a parameter. As the paper reads, a mini-batch's update is complete
- * when its backward ends on worker 1. To study the alternatives: when it ends on worker W (a
- * version that the others do not have yet, so that nothing can hold it: it is only recorded); or
- * every stage uses its own newest version at each start. What is derived from this is in nf1b.md.
+ * When a version is complete is a parameter. By the paper's text, a mini-batch's update is complete
+ * when its backward ends on worker 1. Alternatives to study: when it ends on worker W (the other
+ * workers do not have this version yet, so nothing can hold it and it is only recorded); or every
+ * stage uses its own newest version at each start. nf1b.md derives the consequences.
  *
- * The paper runs the backward once for all samples of a mini-batch, so that it takes the time and
- * the workspace of that many. The other reading, N backwards of a micro-batch one right after the
- * other, is a parameter: it differs where N times the samples do not take N times as long.
+ * The paper runs the backward once for all samples of a mini-batch, with the time and workspace of
+ * that many samples. The other reading, N backwards of one micro-batch each without a gap, is a
+ * parameter; it differs if N times the samples do not take N times as long.
  *
- * Memory of a worker: what a micro-batch keeps from the start of its forward to the end of its
- * mini-batch's backward. Messages are buffers as in other pipelines (pipeline.h).
+ * Memory of a worker: activations of a micro-batch from the start of its forward to the end of its
+ * mini-batch's backward. Messages have buffers as in other pipelines (pipeline.h).
  */
 #include "schedules/pipeline.h"
 #include "schedules/program.h"
@@ -70,8 +70,8 @@ static const cs_field fields[] = {
 
 typedef struct worker_classes {
     uint32_t forward, backward;
-    uint32_t send_forward;  /* to the next worker, CS_NONE at the end */
-    uint32_t send_backward; /* to the worker before, CS_NONE at the start */
+    uint32_t send_forward;  /* to the next worker; CS_NONE on the last one */
+    uint32_t send_backward; /* to the previous worker; CS_NONE on the first one */
 } worker_classes;
 
 typedef struct generator {
@@ -102,14 +102,14 @@ static const char *reading(const void *params)
                                : "a mini-batch's backward as one of each micro-batch in turn";
 }
 
-/* What a backward computes at once on a worker. */
+/* Sum over the layers that a worker's backward computes at once. */
 static const cs_layer_sum *computed_at_once(const cs_job *job, const nf1b_params *params,
                                             uint32_t worker)
 {
     return takes_whole(params) ? &job->whole[worker] : &job->stages[worker];
 }
 
-/* Of a mini-batch's backward with its update, at speed 1; false when it does not fit. */
+/* Time of a mini-batch's backward with its update, at speed 1. Returns false if it overflows. */
 static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                           cs_time *time)
 {
@@ -130,7 +130,8 @@ static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t
 
 /* ---- versions ---- */
 
-/* Forwards or backwards of one worker, by the worker that chooses for all. */
+/* Version policy of one worker's forwards or backwards: the version that the choosing worker
+ * picked. */
 static cs_policy follow(uint32_t note, bool by_batch, bool notional)
 {
     return (cs_policy){.read = CS_READ_REGISTER,
@@ -160,8 +161,9 @@ static void set_policy(const generator *g, uint32_t cls, const cs_policy *policy
     cs_builder_set_policy(g->builder, cls, cs_builder_policy(g->builder, policy));
 }
 
-/* Worker 1 chooses for a micro-batch's forwards, worker W for a mini-batch's backward. A slot keeps
- * what may still be chosen; a strict reader may choose the version before that. */
+/* Worker 1 picks the version for all forwards of a micro-batch, worker W for the backward of a
+ * mini-batch. A slot keeps every version that may still be picked; a strict reader may pick the
+ * version before it. */
 static void choose_together(const generator *g, bool notional)
 {
     uint32_t forward = cs_builder_register(g->builder), backward = cs_builder_register(g->builder);
@@ -204,7 +206,7 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
                                         .weights = g->slots[worker]});
 }
 
-/* It frees what all micro-batches of the mini-batch have kept and sent. */
+/* The backward frees everything that the mini-batch's micro-batches have saved and sent. */
 static uint32_t make_backward(const generator *g, uint32_t worker, cs_time duration)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
@@ -277,7 +279,7 @@ static cs_status make_classes(const generator *g, cs_error *error)
 
 /* ---- tasks ---- */
 
-/* Adds a task that waits for `before`, and the message with its result; returns what the next
+/* Adds a task that waits for `before`, and the message with its result. Returns what the next
  * worker waits for. */
 static uint32_t add_hop(const generator *g, uint32_t cls, uint32_t send, uint32_t item,
                         uint32_t before, uint32_t *task)
@@ -329,8 +331,9 @@ static cs_status add_all(generator *g, cs_error *error)
     return status;
 }
 
-/* A strict reader may want the version from before an instant: a slot keeps it over one update, so
- * that there may be no second one at that instant. Worker 1 chooses for all, or each for itself. */
+/* Checks strict readers. Such a reader may want the version before the current instant, which a
+ * slot keeps over one update only, so no second update may happen at that instant. The version is
+ * picked by worker 1 for all, or by each worker for itself. */
 static cs_status check_strict(const cs_job *job, const nf1b_params *params,
                               const cs_json_place *place, cs_error *error)
 {
@@ -350,7 +353,7 @@ static cs_status check_strict(const cs_job *job, const nf1b_params *params,
     return CS_OK;
 }
 
-/* `workers` agrees with the devices by now, unless it leaves them to the platform. */
+/* `workers` matches the devices here unless it leaves the number to the platform. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
@@ -376,7 +379,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 
 /* ---- without a limit in flight ---- */
 
-/* What a mini-batch takes on a worker, N f + b; false when it does not fit. */
+/* Time of a mini-batch on a worker, N f + b. Returns false if it overflows. */
 static bool worker_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                         cs_time *forwards, cs_time *all)
 {
@@ -387,10 +390,10 @@ static bool worker_time(const cs_job *job, const nf1b_params *params, uint32_t w
            cs_time_add(*forwards, cs_pipeline_time(job, worker, backward), all);
 }
 
-/* Worker 1 is never idle without a limit: it injects in all the time that backwards leave it. No
- * more of these come than the slowest worker lets through, so that more goes in than comes back
- * where that one takes longer for a mini-batch (nf1b.md). Blocking messages take worker 1's time
- * as well, and are not reckoned with here. */
+/* Warns of unlimited growth. Without a limit worker 1 is never idle: it injects whenever no
+ * backward is ready. No more backwards arrive than the slowest worker completes, so if that worker
+ * takes longer per mini-batch, more goes in than comes back (nf1b.md). Blocking messages also
+ * occupy worker 1; they are not counted here. */
 static void warn(const cs_job *job, const void *params, const cs_json_place *place,
                  cs_error *warnings)
 {
@@ -429,7 +432,7 @@ static void warn(const cs_job *job, const void *params, const cs_json_place *pla
 /* Times on the slowest worker. */
 typedef struct nf1b_times {
     cs_time forward, backward;
-    bool equal; /* on all workers, and no message takes time, nor waits for a worker */
+    bool equal; /* whether all workers are equal, and messages take no time and occupy no worker */
 } nf1b_times;
 
 static nf1b_times times_of(const cs_job *job, const nf1b_params *params)
@@ -447,8 +450,8 @@ static nf1b_times times_of(const cs_job *job, const nf1b_params *params)
     return times;
 }
 
-/* The smallest k with k * period >= path; or, where an update that ends at the very instant is not
- * seen, > path (nf1b.md). */
+/* The smallest k with k * period >= path, or > path if an update that ends at that very instant is
+ * not visible (nf1b.md). */
 static int64_t derived_difference(const cs_job *job, const nf1b_params *params,
                                   const nf1b_times *times)
 {
@@ -459,7 +462,8 @@ static int64_t derived_difference(const cs_job *job, const nf1b_params *params,
     return (int64_t)(params->strict ? path / period + 1 : (path + period - 1) / period);
 }
 
-/* Only then does a worker's backward come when it ends a forward, on every worker. */
+/* Whether times are multiples, so that on every worker a backward arrives exactly when a forward
+ * ends. */
 static bool are_multiples(const nf1b_times *times)
 {
     return times->forward > 0 && times->backward > 0 && times->backward % times->forward == 0;
@@ -471,7 +475,7 @@ static cs_status add_period(const cs_job *job, const nf1b_params *params, const 
     cs_time period;
     if (!cs_time_mul(times->forward, job->micro_batches, &period) ||
         !cs_time_add(period, times->backward, &period))
-        return CS_OK; /* such a run does not fit either */
+        return CS_OK; /* such a run overflows too */
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = period,

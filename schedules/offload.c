@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Numbers the layers that have something for the host. */
+/* Numbers the layers that have something to offload. */
 static void number_layers(const cs_stage *of, const cs_layer_sum *sums, cs_stage_offload *made)
 {
     for (uint32_t l = 0; l < of->end_layer - of->first_layer; l++) {

@@ -4,7 +4,7 @@
 
 static_assert((int)CS_STEP_WAITS <= (int)CS_PART_WAITS, "a part waits for what its step does");
 
-/* What a step, or what waits for it, has to do with the rest of the pass or with other passes. */
+/* Flags of steps that wait for something outside, or that something outside waits for. */
 enum {
     WAITS = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_SUMS | CS_STEP_READS,
     IS_AWAITED = CS_STEP_ENDS | CS_STEP_SUMMED | CS_STEP_READY,
@@ -12,9 +12,9 @@ enum {
 
 typedef struct joining {
     cs_stage_pass *pass;
-    uint32_t *last_waiter; /* per step: the last one that waits for it, or 0 */
-    uint32_t *now;         /* per step: its number once series are one */
-    cs_series_part *parts; /* of a series */
+    uint32_t *last_waiter; /* per step: last step that waits for it, or 0 */
+    uint32_t *now;         /* per step: its number after joining */
+    cs_series_part *parts; /* parts of the current series */
 } joining;
 
 static bool computes(const joining *j, uint32_t step)
@@ -30,7 +30,7 @@ static bool waits_for(const cs_stage_step *step, uint32_t other)
     return waits;
 }
 
-/* Whether a step goes on with the series from `first` to the step before it. */
+/* Whether a step continues the series from `first` to the previous step. */
 static bool goes_on(const joining *j, uint32_t first, uint32_t step)
 {
     const cs_stage_step *of = &j->pass->steps[step];
@@ -43,8 +43,8 @@ static bool goes_on(const joining *j, uint32_t first, uint32_t step)
     return inside && !(of->flags & WAITS) && !(j->pass->steps[step - 1].flags & IS_AWAITED);
 }
 
-/* Where a series up to `last` has to end earlier: the step itself where something else waits for
- * it, or the one before a collective that nothing in the series waits for. */
+/* Where a series up to `last` has to be cut: at a step that something outside waits for, or before
+ * a collective that nothing in the series waits for. */
 static uint32_t cut(const joining *j, uint32_t first, uint32_t last)
 {
     while (!computes(j, last))
@@ -58,7 +58,7 @@ static uint32_t cut(const joining *j, uint32_t first, uint32_t last)
     return last;
 }
 
-/* The last step of the series that begins with `first`. */
+/* Last step of the series that begins at `first`. */
 static uint32_t end_of(const joining *j, uint32_t first)
 {
     uint32_t last = first, before;
@@ -71,7 +71,7 @@ static uint32_t end_of(const joining *j, uint32_t first)
     return last;
 }
 
-/* The step that takes the place of those from `first` to `last`. */
+/* Makes the step that replaces the steps `first` to `last`. */
 static bool make_series(joining *j, uint32_t first, uint32_t last, const bool *starts,
                         cs_builder *builder, cs_arena *arena, cs_stage_step *made)
 {
@@ -116,7 +116,7 @@ static bool join(joining *j, const bool *starts, cs_builder *builder, cs_arena *
             made.waits[w] = j->now[made.waits[w]];
         for (uint32_t k = first; k <= last; k++)
             j->now[k] = n;
-        pass->steps[n++] = made; /* in place of one that is done with */
+        pass->steps[n++] = made; /* reuses the place of a processed step */
     }
     pass->computes = j->now[pass->computes];
     pass->n = n;

@@ -23,7 +23,7 @@ static cs_periodic_op make_op(const cs_chain *chain, const cs_plan *plan, const 
                             .takes = cs_pattern_duration(chain, plan, stage, kind)};
 }
 
-/* Appends an operation, if it exists, to those of a micro-batch. */
+/* Appends an operation to those of a micro-batch, if it exists. */
 static void append(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                    uint32_t stage, cs_pattern_kind kind, cs_periodic_order *order)
 {
@@ -34,7 +34,7 @@ static void append(const cs_chain *chain, const cs_plan *plan, const cs_pattern 
     order->n++;
 }
 
-/* Sets when micro-batch 0 is there; false when that does not fit. */
+/* Sets the time of micro-batch 0. Returns false on overflow. */
 static bool set_first(const cs_periodic_order *order, cs_periodic_op *op)
 {
     cs_time origin = -order->ops[0].start;
@@ -48,7 +48,8 @@ static bool in_order(const cs_periodic_op *before, const cs_periodic_op *op)
     return before->first < op->first || (before->first == op->first && before->takes == 0);
 }
 
-/* The operations are still in the order of a micro-batch. */
+/* Checks each operation against the one before; the operations are still in the order of a
+ * micro-batch. */
 static cs_status check_places(cs_periodic_order *order, cs_error *error)
 {
     char name[CS_PATTERN_NAME_BYTES], before[CS_PATTERN_NAME_BYTES];
@@ -70,7 +71,7 @@ static cs_status check_places(cs_periodic_order *order, cs_error *error)
     return CS_OK;
 }
 
-/* What starts in one period. */
+/* Sorts operations by their start within a period. */
 static int compare_ops(const void *left, const void *right)
 {
     const cs_periodic_op *a = left, *b = right;
@@ -106,8 +107,8 @@ cs_status cs_periodic_order_make(const cs_chain *chain, const cs_plan *plan,
     return CS_OK;
 }
 
-/* At the start of forward i the last backward that has started is that of i - (difference of the
- * shifts), or of the one before, and by the order of the device it has ended. */
+/* When forward i starts, the last backward that has started is that of i - (difference of the
+ * shifts) or of the micro-batch before. By the order of the device it has also ended. */
 int64_t cs_periodic_order_active(const cs_periodic_order *order, uint32_t stage)
 {
     uint32_t forward = 0, backward = 0;

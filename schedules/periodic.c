@@ -1,16 +1,16 @@
-/* The periodic pattern of a plan, as MadPipe makes it: every stage does a forward and a backward of
- * some micro-batch in each period, a device may hold several stages, and all start when the pattern
- * says. A plan with one stage per device may come without a pattern and gets that of 1F1B*.
+/* The periodic pattern of a plan, as made by MadPipe. Every stage computes a forward and a backward
+ * of some micro-batch in each period, a device may hold several stages, and the pattern gives all
+ * start times. A plan with one stage per device may omit the pattern; it then gets that of 1F1B*.
  *
- * A device keeps the order of the pattern, and so does the link between two devices, whatever the
- * direction: messages over one pair of devices wait for each other. With `timing: pattern` nothing
- * starts before its time in the pattern either; with `asap` it starts as soon as the order lets it,
- * and where the pattern has slack the run is faster.
+ * A device keeps the order of the pattern. So does the link between two devices, in both directions
+ * together: messages between one pair of devices wait for each other. With `timing: pattern`
+ * nothing starts before its time in the pattern. With `asap` everything starts as soon as the order
+ * allows, so the run is faster if the pattern has slack.
  *
- * Weights are as in PipeDream-2BW: mini-batch b reads version max(b - 1, 0), the current one or the
- * one before. A stage with A active micro-batches at once starts the first forward of mini-batch b
- * when all but the last A - 1 micro-batches before it have come back. The version that it needs was
- * made by the last of mini-batch b - 2, M + 1 micro-batches earlier: M >= A - 1.
+ * Weights are as in PipeDream-2BW: mini-batch b reads version max(b - 1, 0), the current or the
+ * previous one. A stage with A active micro-batches starts the first forward of mini-batch b when
+ * all but the last A - 1 micro-batches before it have come back. The version that it needs was made
+ * by the last micro-batch of mini-batch b - 2, M + 1 micro-batches earlier: M >= A - 1.
  */
 #include "schedules/periodic-order.h"
 #include "schedules/plan/chain-fields.h"
@@ -29,7 +29,7 @@ typedef enum periodic_timing { TIMING_PATTERN, TIMING_ASAP } periodic_timing;
 static const char *const timings[] = {"pattern", "asap", NULL};
 
 typedef struct periodic_params {
-    cs_chain_rules rules; /* first: its rows are part of the table */
+    cs_chain_rules rules; /* first, because its fields are part of the table */
     uint32_t micro_batches;
     uint32_t timing; /* periodic_timing */
 } periodic_params;
@@ -54,12 +54,12 @@ static const cs_chain_rules *chain_rules(const void *params)
 
 /* ---- the chain and its pattern ---- */
 
-/* What follows from a job: everything that is executed and stated below. */
+/* Everything that follows from a job and is needed to execute it and to state closed forms. */
 typedef struct periodic {
     const cs_job *job;
     const periodic_params *params;
     cs_chain chain;
-    cs_pattern own; /* when the plan has none */
+    cs_pattern own; /* used if the plan has no pattern */
     const cs_pattern *pattern;
     cs_periodic_order order;
     cs_arena arena;
@@ -89,7 +89,7 @@ static cs_status make_chain(periodic *p, cs_error *error)
     return cs_chain_make(&options, &p->chain, error);
 }
 
-/* A plan without a pattern must have a stage per device. */
+/* Finds the pattern. A plan without one must have one stage per device. */
 static cs_status find_pattern(periodic *p, cs_error *error)
 {
     const cs_plan *plan = p->job->plan;
@@ -151,10 +151,8 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How the chain's bytes that do not depend on what is active are divided: of the copies of the
- * weights the first is the current version, the second the one before (once there is one), the
- * rest gradients.
- */
+/* Division of the chain's fixed bytes: the first copy of the weights is the current version, the
+ * second the previous version (once there is one), the others gradients. */
 typedef struct holding {
     int64_t weights, version, gradients, states;
 } holding;
@@ -174,7 +172,7 @@ static holding hold(const periodic *p, uint32_t stage)
     return held;
 }
 
-/* Two slots for messages on each boundary that the next device shares. */
+/* Two message buffers for each side on which the neighbouring stage is on another device. */
 static int64_t buffers(const periodic *p, uint32_t stage)
 {
     const cs_plan *plan = p->job->plan;
@@ -186,7 +184,8 @@ static int64_t buffers(const periodic *p, uint32_t stage)
     return bytes;
 }
 
-/* Set aside once for all stages of the device, as a planner does it: the most that one needs. */
+/* Largest workspace of any stage on the device. It is reserved once for all of them, as planners
+ * do. */
 static int64_t workspace(const periodic *p, uint32_t device)
 {
     const cs_job *job = p->job;
@@ -213,11 +212,11 @@ static uint32_t add_residents(const periodic *p, cs_builder *builder, uint32_t s
 
 /* ---- the graph ---- */
 
-/* Of one operation, by its place. */
+/* Classes and tasks of one operation. */
 typedef struct maker_op {
     uint32_t cls;
-    uint32_t pair;   /* of devices, of a message; else CS_NONE */
-    uint32_t *tasks; /* of the last `window` micro-batches, by their number modulo that */
+    uint32_t pair;   /* pair of devices of a message; else CS_NONE */
+    uint32_t *tasks; /* tasks of the last `window` micro-batches, by micro-batch modulo `window` */
     bool message;
 } maker_op;
 
@@ -230,8 +229,8 @@ typedef struct maker {
     uint64_t window, n_items;
 } maker;
 
-/* At speed 1. A chain rounds the time of each layer: a device as fast as the chain's takes what the
- * chain says, the others what their layers take. False when it does not fit. */
+/* Time at speed 1; false if it overflows. A chain rounds the time of each layer, so a device with
+ * the chain's speed takes the chain's time, and other devices take the time of their layers. */
 static bool at_speed_one(const periodic *p, const cs_periodic_op *op, cs_time *time)
 {
     const cs_layer_sum *sum = &p->job->stages[op->stage];
@@ -245,8 +244,8 @@ static bool at_speed_one(const periodic *p, const cs_periodic_op *op, cs_time *t
     return cs_time_add(*time, sum->backward_weight, time) && cs_time_add(*time, update, time);
 }
 
-/* What a planner reserves for messages and workspace is resident: a pass takes and frees only what
- * it keeps. */
+/* Step of an operation. Message buffers and workspace are reserved throughout, as planners do, so a
+ * pass only allocates and frees what it keeps. */
 static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
 {
     const cs_stage *at = &p->job->plan->stages[op->stage];
@@ -256,7 +255,7 @@ static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
                                       op->kind == CS_PATTERN_FORWARD ? CS_FORWARD : CS_BACKWARD};
     cs_program_step step = cs_program_whole(&sum, &pass);
     if (!at_speed_one(p, op, &step.duration))
-        step.duration = CS_TIME_MAX; /* which the engine refuses */
+        step.duration = CS_TIME_MAX; /* The engine refuses this. */
     return step;
 }
 
@@ -280,7 +279,7 @@ static uint32_t make_class(const maker *m, const cs_periodic_op *op)
     return cs_program_class(m->builder, &step, &cls);
 }
 
-/* Pairs of devices are numbered in the order in which the chain comes to them. */
+/* Number of a message's pair of devices; pairs are numbered by first use along the chain. */
 static uint32_t pair_of(const maker *m, const cs_periodic_op *op)
 {
     const cs_plan *plan = m->of->job->plan;
@@ -327,7 +326,7 @@ static bool make_classes(maker *m)
     return true;
 }
 
-/* Edges between operations of one device follow from its program. */
+/* Adds a task. Edges between operations of one device follow from its program. */
 static void add_task(maker *m, const cs_periodic_op *op, uint32_t item)
 {
     maker_op *made = &m->ops[op->place];
@@ -403,7 +402,7 @@ static cs_status make_graph(const periodic *p, cs_builder *builder, cs_error *er
     return complete ? CS_OK : cs_error_no_memory(error);
 }
 
-/* What open_periodic refuses, with its place. */
+/* Reports at its place in the file what open_periodic refuses. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
@@ -431,7 +430,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 
 /* ---- closed forms ---- */
 
-/* Every device takes for every operation what the chain says. */
+/* Whether every device takes exactly the chain's time for every operation. */
 static bool takes_as_said(const periodic *p)
 {
     cs_time time;
@@ -445,7 +444,7 @@ static bool takes_as_said(const periodic *p)
     return true;
 }
 
-/* The run is the pattern, to the picosecond. */
+/* Whether the run equals the pattern, to the picosecond. */
 static bool is_exact(const periodic *p, bool valid)
 {
     return valid && p->params->timing == TIMING_PATTERN && p->job->own_links && !p->job->blocking &&
@@ -497,9 +496,9 @@ static cs_status add_times(const periodic *p, bool exact, cs_forms *forms, cs_er
     return status == CS_OK ? cs_forms_add(forms, &form, error) : status;
 }
 
-/* There is a whole period in which every stage has its full number of micro-batches, all of them
- * begun after its first update. (A micro-batch that a stage forgets at the instant at which it came
- * counts with whatever comes at that instant; the engine may be done with it before.) */
+/* Whether the run contains a whole period in which every stage has its full number of
+ * micro-batches, all begun after its first update. (A micro-batch counts as present at the instant
+ * at which a stage frees it; the engine may free it earlier within that instant.) */
 static bool becomes_steady(const periodic *p)
 {
     const cs_plan *plan = p->job->plan;
@@ -545,8 +544,8 @@ static bool holds_stage(const cs_job *job, uint32_t device)
     return false;
 }
 
-/* A pattern that was made for other times, of another platform say, runs as well; but it promises
- * nothing. */
+/* A pattern made for other times, for example of another platform, runs too, but its promises do
+ * not hold. */
 static cs_status add_forms(periodic *p, cs_forms *forms, cs_error *error)
 {
     uint32_t n = p->job->n_devices;

@@ -1,11 +1,11 @@
-/* PipeDream-2BW: gradients of M micro-batches are accumulated per update, without a flush, and
- * every stage keeps two versions of its weights. Mini-batch b = 0, 1, ... is computed with version
- * max(b - 1, 0), one behind what a synchronous schedule would use.
+/* PipeDream-2BW: an update accumulates the gradients of M micro-batches, there is no flush, and
+ * every stage keeps two versions of its weights. Mini-batch b = 0, 1, ... uses version max(b - 1,
+ * 0), one less than in a synchronous schedule.
  *
- * Stage 0 sends the first micro-batch of mini-batch b when P - 1 micro-batches before it are still
+ * Stage 0 starts the first micro-batch of mini-batch b with the P - 1 previous micro-batches still
  * in flight. The version that it needs is made by mini-batch b - 2, whose last micro-batch entered
- * M + 1 places earlier and must have come back: M >= P - 1. The paper asks for M >= P; the
- * simulation runs with P - 1, and with less it stops at the first version that is not there.
+ * M + 1 places earlier and must have come back: M >= P - 1. The paper requires M >= P. The
+ * simulation also runs with P - 1; with less it stops at the first missing version.
  */
 #include "schedules/order-1f1b.h"
 
@@ -22,7 +22,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* A micro-batch's replicas share it: its paper replicates whole pipelines. */
+/* Replicas share a micro-batch, because the paper replicates whole pipelines. */
 static cs_replicas replicas(const void *params)
 {
     (void)params;

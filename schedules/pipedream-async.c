@@ -3,15 +3,15 @@
  * s.
  *
  * Weight stashing: a backward reads the version that its own forward on the stage read. With
- * vertical sync all stages use, for one mini-batch, the version that was current on the first
- * stage when the mini-batch entered there; later stages keep what may still be asked for.
+ * vertical sync, all stages use for a mini-batch the version that the first stage had when the
+ * mini-batch entered it; later stages keep every version that may still be needed.
  *
  * Replicated stages (1F1B-RR): the R replicas of a stage take mini-batches in turn, forward and
- * backward of one on the same replica, ceil(D / R) in flight on each, D being the devices of this
- * stage and all later ones. They stay equal: once each has done one backward, their gradients are
- * summed by an all-reduce, for which they wait, and all update. So one version is made of R
- * mini-batches. Or they share every mini-batch, as in data parallelism. What comes of it is in
- * pipedream.md.
+ * backward of one on the same replica, with ceil(D / R) in flight on each, where D is the number of
+ * devices of this stage and all later ones. The replicas stay equal: after each has computed one
+ * backward, they wait for an all-reduce of their gradients, and all update. So R mini-batches make
+ * one version. Alternatively they share every mini-batch, as in data parallelism. pipedream.md
+ * derives the consequences.
  */
 #include "schedules/order-1f1b.h"
 #include "schedules/states.h"
@@ -40,7 +40,7 @@ static cs_replicas replicas(const void *params)
     return cs_order_1f1b_replicas(((const pipedream_params *)params)->replicas);
 }
 
-/* The forward's version is noted in a register of the holder, and held until the backward. */
+/* Notes the forward's version in a register of the holder, and holds it until the backward. */
 static void stash(cs_builder *builder, uint32_t slot, cs_stage_policies *made)
 {
     uint32_t note = cs_builder_register(builder);
@@ -54,8 +54,8 @@ static void stash(cs_builder *builder, uint32_t slot, cs_stage_policies *made)
         &(cs_policy){.read = CS_READ_REGISTER, .reads = note, .writes = CS_NONE, .drops = true});
 }
 
-/* Register 0 has for each mini-batch the version of its injection, held on all stages from then
- * on. */
+/* Register 0 has, for each mini-batch, the version at its injection. All stages hold that version
+ * from then on. */
 static void synchronise(const cs_job *job, cs_builder *builder, const uint32_t *slots,
                         uint32_t stage, cs_stage_policies *made)
 {
@@ -77,7 +77,7 @@ static void policies(const cs_job *job, const void *params, cs_builder *builder,
                      const uint32_t *slots, uint32_t holder, cs_stage_policies *made)
 {
     if (((const pipedream_params *)params)->vertical_sync)
-        synchronise(job, builder, slots, holder, made); /* a holder per stage */
+        synchronise(job, builder, slots, holder, made); /* one holder per stage */
     else
         stash(builder, slots[holder], made);
 }
@@ -102,21 +102,20 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
     return cs_pipeline_generate(job, &options, builder, error);
 }
 
-/* Some stage has replicas, and they take turns. */
+/* Whether some stage has replicas that take turns. */
 static bool takes_turns(const cs_job *job)
 {
     return cs_pipeline_replicated(job) && job->replicas == CS_REPLICAS_ROUND_ROBIN;
 }
 
-/* In flight on a device at most P - s mini-batches, or ceil(D / R), each with a version of its
- * own.
+/* At most P - s mini-batches are in flight on a device, or ceil(D / R), each with its own version.
  *
- * With vertical sync P on every stage: stage 0 injects mini-batch k right behind its backward of
- * k - P, and so with the version that k - P + 1 updates made. A stage keeps that until its backward
- * of k, before which it has made k updates: versions k - P + 1 to k. It also keeps the one that
- * stage 0 has. That is none before these where stages are equal and messages free: the backward of
- * k - P ended on the last stage P - 1 periods, (P - 1)(f + b), before that of k - 1 did, and on
- * stage 0 only (P - 1) b later. */
+ * With vertical sync every stage has P versions. Stage 0 injects mini-batch k right after its
+ * backward of k - P, so k reads the version made by k - P + 1 updates. A stage keeps that version
+ * until its backward of k, before which it has made k updates: versions k - P + 1 to k. It also
+ * keeps the version that stage 0 has now. That is not an older one if stages are equal and messages
+ * are free: the backward of k - P ended on the last stage (P - 1)(f + b), i.e. P - 1 periods,
+ * before that of k - 1, and on stage 0 only (P - 1) b later. */
 static cs_status add_versions(const cs_job *job, const cs_pipeline_times *times, bool vertical_sync,
                               cs_forms *forms, cs_error *error)
 {
@@ -144,7 +143,8 @@ static cs_status add_versions(const cs_job *job, const cs_pipeline_times *times,
     return status;
 }
 
-/* What a mini-batch takes on the slowest stage, of which `replicas` work on different ones. */
+/* Time per mini-batch of the slowest stage; its replicas work on different mini-batches if
+ * `turns`. */
 static cs_time slowest_stage(const cs_job *job, bool turns)
 {
     cs_time slowest = 0;

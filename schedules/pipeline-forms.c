@@ -13,7 +13,7 @@ bool cs_pipeline_replicated(const cs_job *job)
     return job->plan->n_devices > job->plan->n_stages;
 }
 
-/* The speed of a stage's slowest device, and whether all are alike. */
+/* Speed of a stage's slowest device; sets `alike` if all are equally fast. */
 static double slowest(const cs_job *job, uint32_t stage, bool *alike)
 {
     const cs_stage *of = &job->plan->stages[stage];
@@ -61,7 +61,8 @@ static bool has_ties(const cs_job *job)
     return false;
 }
 
-/* Passes of several steps round the time of each where the speed is not 1. */
+/* Whether a pass has several steps on a device with a speed other than 1: the time of each step is
+ * rounded. */
 static bool rounds_steps(const cs_job *job)
 {
     bool rounds = false;
@@ -70,11 +71,10 @@ static bool rounds_steps(const cs_job *job)
     return rounds;
 }
 
-/* What the boundaries between the stages let the closed forms assume. */
+/* Finds which assumptions of closed forms hold for messages between stages. */
 static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
-    bool lone =
-        job->micro_batches == 1; /* then no two messages of a boundary are near each other */
+    bool lone = job->micro_batches == 1; /* messages over one boundary are then far apart */
     times->neighbours = (job->plan->n_stages == 1 || job->equal_messages) &&
                         !cs_pipeline_replicated(job) && !rounds_steps(job) &&
                         (!has_ties(job) || cs_pipeline_no_network(job));
@@ -83,13 +83,13 @@ static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
         cs_time bytes = cs_pipeline_bytes_time(job, s);
         times->neighbours &= cs_plan_device(job->plan, s + 1) == cs_plan_device(job->plan, s) + 1;
         bool free = job->stages[s].output_bytes == 0 || isinf(job->bandwidth);
-        bytes = longer(bytes, free ? 0 : 1); /* less than half a picosecond adds up on a link */
+        bytes = longer(bytes, free ? 0 : 1); /* delays below half a picosecond add up on a link */
         times->only_latency &= free;
         times->short_messages &=
             lone || (bytes <= cs_pipeline_time(job, s, job->stages[s].forward) &&
                      bytes <= backward_time(job, s + 1));
     }
-    if (cs_pipeline_replicated(job) || has_ties(job)) /* and their all-reduces */
+    if (cs_pipeline_replicated(job) || has_ties(job)) /* replicas and ties also have all-reduces */
         times->free_messages = cs_pipeline_no_network(job);
     else
         times->free_messages = job->plan->n_stages == 1 ||
@@ -142,7 +142,7 @@ bool cs_pipeline_no_network(const cs_job *job)
     return job->equal_messages && job->latency == 0 && isinf(job->bandwidth);
 }
 
-/* A product of counts and times, saturating. */
+/* time * count, saturating. */
 static int64_t times_count(cs_time time, int64_t count)
 {
     cs_time product;

@@ -3,32 +3,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far a list is in the current span. */
+/* Progress of a list in the current span. */
 typedef struct list_state {
-    uint32_t done; /* steps of its stage or device that it has looked at */
+    uint32_t done; /* steps of its stage or device examined so far */
     bool ended;
-    cs_pipeline_step next; /* unless it ended */
-    uint32_t first_stage;  /* that it runs, or CS_NONE: the list is not used */
-    uint32_t replica;      /* of that stage, where replicas take turns */
+    cs_pipeline_step next; /* valid unless `ended` */
+    uint32_t first_stage;  /* its first stage, or CS_NONE if the list is not used */
+    uint32_t replica;      /* its replica of that stage, if replicas take turns */
 } list_state;
 
-/* Holders of a stage: those that compute one micro-batch, whose tasks have consecutive ids. */
+/* Holders that compute one micro-batch of a stage; their tasks have consecutive ids. */
 typedef struct holders {
     uint32_t first, n;
 } holders;
 
-/* How far a micro-batch is. Forwards go from the first stage to the last one and the gradients of
- * activations back, so that at most one stage at a time has been brought what it needs. */
+/* Progress of a micro-batch. Forwards go from the first stage to the last, and gradients of
+ * activations back, so at any time at most one stage has inputs that it has not consumed. */
 typedef struct micro_state {
-    uint32_t n_forward, n_backward; /* stages that have it, from the first one; from the last one */
-    uint32_t from; /* the first of the tasks that bring the next stage what it needs */
+    /* stages done, counted from the first stage; from the last stage */
+    uint32_t n_forward, n_backward;
+    uint32_t from; /* first of the tasks that bring the next stage its input */
 } micro_state;
 
-/* What a stage that one device holds by itself, between others that are alone too, adds for a
- * micro-batch: passes of one task, and behind it no message or one. Classes, or CS_NONE. */
+/* Stage on a single device, whose neighbours are on single devices too. For a micro-batch it adds
+ * passes of one task, each followed by at most one message. Classes, or CS_NONE. */
 typedef struct plain_stage {
     bool is;
-    uint32_t pass[CS_BACKWARD_WEIGHT + 1]; /* by cs_kind */
+    uint32_t pass[CS_BACKWARD_WEIGHT + 1]; /* indexed by cs_kind */
     uint32_t down, up;
 } plain_stage;
 
@@ -37,40 +38,43 @@ typedef struct pipeline {
     const cs_plan *plan;
     const cs_pipeline_options *options;
     cs_builder *builder;
-    cs_arena arena; /* of all that follows */
+    cs_arena arena; /* owns all arrays below */
     cs_pipeline_shape shape;
     cs_pipeline_classes classes;
     uint32_t n_stages, n_lists;
-    bool shares;          /* all holders of a stage compute something of each micro-batch */
-    holders *holders;     /* per stage: all of them */
-    plain_stage *plain;   /* per stage */
-    uint32_t n_micros;    /* of a span: a mini-batch, or with no flush in between all of them */
-    uint32_t first_item;  /* of the current span */
-    list_state *lists;    /* per device, or per holder */
-    uint32_t *next_stage; /* per stage: the next one of its list, or CS_NONE */
-    uint64_t *nominees;   /* bit l: the next round looks at list l; */
-    uint32_t first_word, end_word;  /* between these words there may be any */
-    uint32_t *next;                 /* lists */
-    uint32_t *complete, *n_updates; /* per holder: micro-batches and updates of this span */
-    uint32_t *computed, *updated;   /* per holder: its latest backward and update of this span */
-    uint32_t *tasks; /* of the latest pass, by step, and holder of its stage: see task_of */
-    /* of a grid: */
-    uint32_t *in_flight; /* per stage: micro-batches between forward and backward, */
-    uint32_t *begun;     /* and those whose forward there has been added */
-    uint32_t *summed;    /* per holder: the latest sum of its gradients, or CS_NONE */
-    uint32_t *ready;     /* per holder: what gathers its weights after an update, or CS_NONE */
+    bool shares;        /* whether all holders of a stage compute a share of each micro-batch */
+    holders *holders;   /* per stage: all its holders */
+    plain_stage *plain; /* per stage */
+    /* micro-batches of a span: a mini-batch, or all of them if there is no flush */
+    uint32_t n_micros;
+    uint32_t first_item;            /* first micro-batch of the current span */
+    list_state *lists;              /* per device, or per holder */
+    uint32_t *next_stage;           /* per stage: next stage of its list, or CS_NONE */
+    uint64_t *nominees;             /* bit l: the next round examines list l */
+    uint32_t first_word, end_word;  /* range of words that may have bits set */
+    uint32_t *next;                 /* lists ready in this round */
+    uint32_t *complete, *n_updates; /* per holder: gradients completed and updates in this span */
+    uint32_t *computed, *updated;   /* per holder: latest backward and latest update in this span */
+    uint32_t *tasks; /* tasks of the latest pass, by step and holder of its stage: see task_of */
+    /* On a grid: */
+    uint32_t *in_flight; /* per stage: micro-batches between forward and backward */
+    uint32_t *begun;     /* per stage: micro-batches whose forward has been added */
+    uint32_t *summed;    /* per holder: latest sum of its gradients, or CS_NONE */
+    uint32_t *ready;     /* per holder: gather of its weights after an update, or CS_NONE */
     uint32_t *did,
-        *ended; /* per device: the latest pass' last computation, and the exchange with which
-                            * it ended, or CS_NONE */
-    /* with offloading: */
-    uint32_t *to_host, *from_host; /* per device: its latest copy in that direction, or CS_NONE */
-    uint32_t *stored;     /* per holder and micro-batch of the span: the last copy to the host */
-    micro_state *micros;  /* of the current span */
-    uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
-                           * member of its all-reduce, or CS_NONE */
+        /* per device: last computation of the latest pass, and the exchange that ended it, or
+         * CS_NONE */
+        *ended;
+    /* With offloading: */
+    uint32_t *to_host, *from_host; /* per device: its latest copy in this direction, or CS_NONE */
+    uint32_t *stored;    /* per holder and micro-batch of the span: last copy to the host */
+    micro_state *micros; /* micro-batches of the current span */
+    /* per stage and update of the span, if any stage is replicated: first member of its all-reduce,
+     * or CS_NONE */
+    uint32_t *reductions;
     uint32_t
-        *tied; /* per tie and all-reduce of it, `max_tied` apart: its first member in this span,
-                     * or CS_NONE */
+        /* per tie and all-reduce (stride `max_tied`): first member in this span, or CS_NONE */
+        *tied;
     uint32_t max_tied;
 } pipeline;
 
@@ -79,7 +83,8 @@ static bool has_grid(const pipeline *p)
     return p->job->plan->grid != NULL;
 }
 
-/* Whose turn of n it is; a division takes as long as all else that is done for a step. */
+/* Which of n replicas takes the micro-batch. Avoids the division if n is 1: it would take as long
+ * as the rest of a step. */
 static uint32_t turn(uint32_t micro, uint32_t n)
 {
     return n == 1 ? 0 : micro % n;
@@ -91,14 +96,14 @@ static inline holders holders_of(const pipeline *p, uint32_t stage, uint32_t mic
     return p->shares ? all : (holders){all.first + turn(micro, all.n), 1};
 }
 
-/* The list that has the steps of a stage and micro-batch. */
+/* List with the steps of a stage and micro-batch. */
 static uint32_t list_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
     return p->options->list_of ? p->options->list_of(&p->shape, stage)
                                : holders_of(p, stage, micro).first;
 }
 
-/* On to the list's next step: the steps of a stage that are another replica's are passed over. */
+/* Advances to the list's next step; skips steps that belong to another replica of the stage. */
 static void look_ahead(pipeline *p, uint32_t list)
 {
     list_state *state = &p->lists[list];
@@ -112,7 +117,7 @@ static void look_ahead(pipeline *p, uint32_t list)
 
 /* ---- what a step waits for ---- */
 
-/* Whether the step still waits for another that has not been added, and for which. */
+/* Whether the step waits for a step that has not been added; sets `other` to that step. */
 static bool waits_for(pipeline *p, const cs_pipeline_step *step, cs_pipeline_step *other)
 {
     uint32_t stage = step->stage, micro = step->micro_batch;
@@ -134,7 +139,8 @@ static bool waits_for(pipeline *p, const cs_pipeline_step *step, cs_pipeline_ste
 
 enum { SHOWN = 8, STEP_BYTES = 48, LINK_BYTES = 4 * STEP_BYTES };
 
-/* "B0 of stage 1"; halves of a backward go by the letters of custom schedules, B and W. */
+/* Text such as "B0 of stage 1". Halves of a backward have the letters of custom schedules, B and
+ * W. */
 static const char *describe(const cs_pipeline_step *step, char text[STEP_BYTES])
 {
     const char *symbol = step->kind == CS_FORWARD           ? "F"
@@ -144,8 +150,8 @@ static const char *describe(const cs_pipeline_step *step, char text[STEP_BYTES])
     return text;
 }
 
-/* What the next step of a list waits for. That has not been added, so the list that has it, which
- * is returned, has it after its own next step. */
+/* Finds the step that the next step of a list waits for, and returns the list that contains it.
+ * That step has not been added, so it comes later in its list than the list's own next step. */
 static uint32_t blocker(pipeline *p, uint32_t list, cs_pipeline_step *other)
 {
     *other = p->lists[list].next;
@@ -163,8 +169,8 @@ static void describe_link(pipeline *p, uint32_t list, char text[LINK_BYTES])
                    describe(next, first), cs_plan_device(p->job->plan, next->stage));
 }
 
-/* No list can go on: walks from each to the one it waits for until one repeats. From there on the
- * walk is a circle. */
+/* Reports a deadlock: no list can continue. Follows each list to the list that it waits for until
+ * one repeats; from there on the path is a circle. */
 static cs_status report_circle(pipeline *p, cs_error *error)
 {
     cs_pipeline_step other;
@@ -192,7 +198,7 @@ static cs_status report_circle(pipeline *p, cs_error *error)
 
 /* ---- tasks ---- */
 
-/* The replica pairs that have to do with a micro-batch. */
+/* The replica pairs that a micro-batch involves. */
 typedef struct pairs {
     const cs_replica_pair *of;
     uint32_t n;
@@ -204,20 +210,20 @@ static pairs pairs_of(const pipeline *p, uint32_t boundary, uint32_t micro)
     return p->shares ? (pairs){all->pairs, all->n} : (pairs){&all->pairs[turn(micro, all->n)], 1};
 }
 
-/* Which of the tasks that one micro-batch has on a stage is a replica's. */
+/* Index of a replica among the tasks of one micro-batch on a stage. */
 static uint32_t part(const pipeline *p, uint32_t replica)
 {
     return p->shares ? replica : 0;
 }
 
-/* The task of a step of the latest pass, on one of the holders that it was added for. */
+/* Task of a step of the latest pass, on one of the holders that it was added for. */
 static uint32_t task_of(const pipeline *p, holders on, uint32_t step, uint32_t i)
 {
     return p->tasks[(size_t)step * on.n + i];
 }
 
-/* Adds the messages by which the latest pass hands its results over a boundary, if there are any;
- * returns the first of what the readers have to wait for. */
+/* Adds the messages that carry the latest pass's results over a boundary, if needed. Returns the
+ * first task that the readers must wait for. */
 static uint32_t send(pipeline *p, uint32_t boundary, bool down, const cs_pipeline_step *step,
                      const cs_stage_pass *pass, holders on)
 {
@@ -240,7 +246,7 @@ static uint32_t send(pipeline *p, uint32_t boundary, bool down, const cs_pipelin
     return sent;
 }
 
-/* The latest pass waits for what came over the boundary. */
+/* Makes the latest pass wait for the messages over a boundary. */
 static void receive(pipeline *p, uint32_t boundary, bool down, const cs_pipeline_step *step,
                     uint32_t from, const cs_stage_pass *pass, holders on)
 {
@@ -254,7 +260,7 @@ static void receive(pipeline *p, uint32_t boundary, bool down, const cs_pipeline
     }
 }
 
-/* Adds the tasks of a step to those of its pass. */
+/* Adds the tasks of one step of the pass. */
 static void add_tasks(pipeline *p, const cs_stage_step *step, holders on, uint32_t first_class,
                       uint32_t item, uint32_t *tasks)
 {
@@ -269,14 +275,15 @@ static void add_tasks(pipeline *p, const cs_stage_step *step, holders on, uint32
         tasks[i] = first == CS_NONE ? CS_NONE : first + step->members[i];
 }
 
-/* A task waits for the one before it in its row, and is the last one. */
+/* Makes a task wait for the last task of its chain, and become the last one. */
 static void line_up(pipeline *p, uint32_t *last, uint32_t task)
 {
     cs_builder_edge(p->builder, *last, task);
     *last = task;
 }
 
-/* Layers come back in the reverse order, so that all copies to the host have ended. */
+/* Connects a copy to or from the host. Layers return in reverse order, when all copies to the host
+ * have ended. */
 static void connect_copy(pipeline *p, uint32_t flags, uint32_t h, uint32_t item, uint32_t task)
 {
     const uint32_t device = p->classes.devices[h];
@@ -291,7 +298,8 @@ static void connect_copy(pipeline *p, uint32_t flags, uint32_t h, uint32_t item,
     *stored = CS_NONE;
 }
 
-/* What a holder's task of a step waits for besides messages, and what waits for it later. */
+/* Connects a holder's task of a step to everything it waits for besides messages, and records it
+ * for later tasks. */
 static void connect(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t k, uint32_t i,
                     uint32_t item)
 {
@@ -317,7 +325,7 @@ static void connect(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t
         p->ready[h] = task;
 }
 
-/* Notes what a device has done with the pass. */
+/* Records the end of the pass on a device. */
 static void end_pass(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t i)
 {
     const uint32_t device = p->classes.devices[on.first + i];
@@ -345,8 +353,8 @@ static const cs_stage_pass *add_pass(pipeline *p, uint32_t stage, cs_kind kind, 
     return pass;
 }
 
-/* Whether weights of a stage that stay gathered are: while micro-batches are in flight, or from the
- * first forward of a mini-batch to its last backward. */
+/* Whether weights that stay gathered are still gathered on a stage: while micro-batches are in
+ * flight, or from the first forward of a mini-batch to its last backward. */
 static bool stays_gathered(const pipeline *p, uint32_t stage)
 {
     return p->in_flight[stage] > 0 ||
@@ -374,7 +382,7 @@ static void add_forward(pipeline *p, const cs_pipeline_step *step, uint32_t item
     micro->n_forward++;
 }
 
-/* Whether a stage's next gradient of weights is the last one of its mini-batch. */
+/* Whether the next gradient of a stage's weights is the last one of its mini-batch. */
 static uint32_t last_variant(const pipeline *p, holders on)
 {
     return (p->complete[on.first] + 1) % p->job->micro_batches == 0 ? CS_PASS_LAST : 0;
@@ -386,7 +394,7 @@ static void note_computed(pipeline *p, const cs_stage_pass *pass, holders on)
         p->computed[on.first + i] = task_of(p, on, pass->computes, i);
 }
 
-/* The whole backward or its first half. */
+/* Adds a whole backward, or its first half. */
 static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
     micro_state *micro = &p->micros[step->micro_batch];
@@ -414,7 +422,7 @@ static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint3
                   on);
 }
 
-/* What add_forward, add_backward and add_weight_gradient come to on a plain stage. */
+/* Adds a step on a plain stage; equals add_forward, add_backward or add_weight_gradient. */
 static void add_plain(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
     const plain_stage *of = &p->plain[step->stage];
@@ -442,7 +450,8 @@ static uint32_t *reduction_of(const pipeline *p, uint32_t stage, uint32_t number
     return &p->reductions[(size_t)stage * p->n_micros + number];
 }
 
-/* A holder's part in the all-reduce before its next update. Whoever comes first adds all parts. */
+/* A holder's member of the all-reduce before its next update. The first holder to ask adds all
+ * members. */
 static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t item)
 {
     uint32_t cls = p->classes.reductions[stage], number = p->n_updates[holder]++;
@@ -454,8 +463,8 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
     return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
 }
 
-/* The part of a stage's holder in the all-reduce of what it shares with other stages, if it has a
- * part in this one; else CS_NONE. Whoever comes first adds all parts. */
+/* Member of a stage's holder in the all-reduce of weights shared with other stages; CS_NONE if it
+ * has none. The first holder to ask adds all members. */
 static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
 {
     const cs_tied *tied = &p->classes.ties[t];
@@ -471,7 +480,7 @@ static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t repl
     return *first == CS_NONE ? CS_NONE : *first + rank;
 }
 
-/* The holder's parts in the all-reduces of shared gradients follow `before` and precede `after`. */
+/* Puts the holder's members of the all-reduces of shared gradients between `before` and `after`. */
 static void join_ties(pipeline *p, uint32_t stage, uint32_t holder, uint32_t item, uint32_t before,
                       uint32_t after)
 {
@@ -485,7 +494,7 @@ static void join_ties(pipeline *p, uint32_t stage, uint32_t holder, uint32_t ite
     }
 }
 
-/* Updates a stage whose sums of gradients are part of its backwards. */
+/* Updates a stage whose backwards include the sums of gradients. */
 static void update_grid(pipeline *p, uint32_t stage, holders on, uint32_t item)
 {
     for (uint32_t h = on.first; h < on.first + on.n; h++)
@@ -519,12 +528,12 @@ static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
     }
 }
 
-/* At the end of the run some replicas may have had one micro-batch less: to the last all-reduce
- * they contribute nothing, after their last update. */
+/* At the end of the run some replicas may have computed one micro-batch less than others. They join
+ * the last all-reduce after their last update, contributing nothing. */
 static void close_reduction(pipeline *p, uint32_t stage)
 {
     const cs_stage *of = &p->plan->stages[stage];
-    uint32_t last = p->n_updates[of->first_device]; /* no replica has had more */
+    uint32_t last = p->n_updates[of->first_device]; /* no replica has computed more */
     for (uint32_t r = 0; last > 0 && p->classes.reductions[stage] != CS_NONE && r < of->n_devices;
          r++) {
         uint32_t h = of->first_device + r, first = *reduction_of(p, stage, last - 1);
@@ -533,7 +542,7 @@ static void close_reduction(pipeline *p, uint32_t stage)
     }
 }
 
-/* The step's holders have one more gradient. */
+/* Counts one more gradient for the step's holders. */
 static void complete(pipeline *p, const cs_pipeline_step *step)
 {
     uint32_t per_batch = p->job->micro_batches;
@@ -543,7 +552,7 @@ static void complete(pipeline *p, const cs_pipeline_step *step)
         add_updates(p, step->stage, on, step->micro_batch / per_batch * per_batch);
 }
 
-/* The list is at its end: its stages are updated. */
+/* Ends a list: updates its stages. */
 static void end_list(pipeline *p, uint32_t list)
 {
     const list_state *state = &p->lists[list];
@@ -561,7 +570,7 @@ static void nominate(pipeline *p, uint32_t list)
     p->end_word = word < p->end_word ? p->end_word : word + 1;
 }
 
-/* Lists that may go on after a step. */
+/* Nominates lists that may continue after a step. */
 static void nominate_after(pipeline *p, uint32_t list, const cs_pipeline_step *step)
 {
     nominate(p, list);
@@ -592,7 +601,7 @@ static void add_step(pipeline *p, uint32_t list)
     nominate_after(p, list, &step);
 }
 
-/* Takes the lists that were nominated and can go on, in their order; returns how many there are. */
+/* Collects the nominated lists that can continue, in order. Returns their number. */
 static uint32_t take_ready(pipeline *p)
 {
     uint32_t n = 0;
@@ -610,9 +619,9 @@ static uint32_t take_ready(pipeline *p)
     return n;
 }
 
-/* One round: every list whose next step had its inputs added before this round adds it. The rounds
- * are the time slots of a run in which all tasks take equal time, so ids come out in the order of
- * such a run. Returns how many steps were added. */
+/* Adds one round: every list adds its next step if the step's inputs were added before this round.
+ * Rounds are the time slots of a run in which all tasks take equal time, so task ids are in the
+ * order of such a run. Returns the number of steps added. */
 static uint32_t add_round(pipeline *p)
 {
     uint32_t n = take_ready(p);
@@ -650,8 +659,7 @@ static void begin_span(pipeline *p)
     }
 }
 
-/* A failed builder adds nothing: what is missing then is no deadlock, and cs_builder_finish says
- * what is. */
+/* A failed builder adds nothing, which is not a deadlock; cs_builder_finish reports the failure. */
 static cs_status add_span(pipeline *p, cs_error *error)
 {
     begin_span(p);
@@ -672,8 +680,8 @@ static void find_holders(pipeline *p)
     }
 }
 
-/* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
- * the others where they share. A list of a rank's stages stands for all holders. */
+/* Assigns stages to lists: all stages of the list's device, or the holder's stage, where the first
+ * holder stands for all that share. A list of a rank's stages stands for all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)
@@ -711,7 +719,7 @@ static void find_plain(pipeline *p)
     }
 }
 
-/* Memory that the arena gives, zeroed, per element of `count`. */
+/* Allocates `count` zeroed elements from the arena. */
 #define RESERVE(p, member, count)                                                                  \
     (((p)->member = cs_arena_alloc(&(p)->arena, (count), sizeof(*(p)->member))) != NULL)
 
@@ -728,7 +736,7 @@ static bool reserve(pipeline *p)
            RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 
-/* What depends on the classes. */
+/* Allocates arrays whose size depends on the classes. */
 static bool reserve_more(pipeline *p)
 {
     const size_t n_holders = has_grid(p) ? p->plan->n_devices : 0;

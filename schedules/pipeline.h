@@ -1,34 +1,34 @@
-/* Pipelines with a fixed order: what gpipe, 1f1b and their kin share.
+/* Pipelines with a fixed order, such as gpipe and 1f1b.
  *
- * Such a schedule is lists of steps, forwards and backwards of micro-batches on a stage, each list
- * run strictly in order; the rest follows: messages over the boundaries, recomputation before a
- * backward, updates, what each holds in memory. A list belongs to a stage, or to a device, which
- * may then hold several stages.
+ * Such a schedule consists of lists of steps (forwards and backwards of micro-batches on a stage),
+ * each run strictly in order. Everything else is derived: messages over the boundaries,
+ * recomputation before a backward, updates, memory. A list belongs to a stage, or to a device,
+ * which may then hold several stages.
  *
- * A backward may be split in two steps: CS_BACKWARD_INPUT makes the gradient that the stage before
- * waits for, CS_BACKWARD_WEIGHT that of the weights, any time later.
+ * A backward may be split into two steps: CS_BACKWARD_INPUT computes the gradient that the previous
+ * stage waits for, CS_BACKWARD_WEIGHT the gradient of the weights, at any later time.
  *
- * A stage may be held by several devices, its replicas, which either take micro-batches in turn
- * (each runs those steps of the stage's list that are its own) or each compute a share of every one
- * (cs_replicas), or as places of a grid their part of it, which they hand to the same place of the
- * next stage. Replica i of R hands the samples of its share on to those replicas of the next
- * stage whose shares overlap it. Before an update the gradients are summed by an all-reduce; a
- * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous`
- * that is once for every R micro-batches, one of each replica, the last time perhaps for fewer.
+ * A stage may be held by several devices, its replicas. They take micro-batches in turn (each runs
+ * its own steps of the stage's list), or each computes a share of every micro-batch (cs_replicas),
+ * or they are places of a grid and each sends its part to the same place of the next stage.
+ * Replica i of R sends its samples to the replicas of the next stage whose shares overlap its own.
+ * Before an update an all-reduce sums the gradients; a device that waits for it computes nothing
+ * else. With CS_REPLICAS_ROUND_ROBIN and `continuous` this happens once every R micro-batches, one
+ * per replica; the last time may have fewer.
  *
- * Where stages share weights (ties.h), the gradients of all copies are summed before the update as
- * well, after the all-reduces among replicas; not with `continuous`: each copy is then
- * updated by its own gradients, and who reads a scenario is warned.
+ * If stages share weights (ties.h), the gradients of all copies are also summed before the update,
+ * after the all-reduces among replicas. With `continuous` they are not: each copy is updated with
+ * its own gradients, and readers of the scenario are warned.
  *
- * What a stage holds and computes in a pass is in program.h. Weights, gradients and optimizer
- * states are there all the time.
+ * program.h describes what a stage holds and computes in a pass. Weights, gradients and optimizer
+ * states exist throughout.
  */
 #ifndef CS_SCHEDULES_PIPELINE_H
 #define CS_SCHEDULES_PIPELINE_H
 
 #include "schedules/schedule.h"
 
-/* Rows of parameter tables that pipelines share. */
+/* Rows of parameter tables shared by pipelines. */
 #define CS_PIPELINE_MICRO_BATCHES(params)                                                          \
     {                                                                                              \
         "micro_batches", CS_FIELD_COUNT, offsetof(params, micro_batches),                          \
@@ -45,110 +45,114 @@
 typedef struct cs_pipeline_step {
     cs_kind kind; /* CS_FORWARD, CS_BACKWARD, CS_BACKWARD_INPUT or CS_BACKWARD_WEIGHT */
     uint32_t stage, micro_batch;
-    bool paired; /* a neighbour in the list is of another micro-batch, and the layers of either hide
-                  * messages to experts of the other */
+    /* whether the next or previous step in the list belongs to another micro-batch, and the layers
+     * of each step hide the other's messages to experts */
+    bool paired;
 } cs_pipeline_step;
 
 typedef struct cs_pipeline_shape {
     const cs_job *job;
     uint32_t n_stages;
-    uint32_t
-        n_devices; /* of the job; on a grid, pipeline ranks: as many as stages are not on the same
-                         * devices */
-    uint32_t n_micros;  /* of one mini-batch, or of the whole run where they flow into each other */
-    const void *params; /* of the schedule */
+    uint32_t n_devices; /* devices of the job; on a grid, pipeline ranks */
+    /* micro-batches of one mini-batch, or of the whole run if mini-batches overlap */
+    uint32_t n_micros;
+    const void *params; /* parameters of the schedule */
 } cs_pipeline_shape;
 
-/* The list that has the steps of a stage, where one may have several stages: below
+/* Returns the list with the steps of a stage, if one list may have several stages: <
  * shape->n_devices. */
 typedef uint32_t cs_pipeline_list(const cs_pipeline_shape *shape, uint32_t stage);
 
-/* Step k of a list; false after its last one. */
+/* Gets step k of a list. Returns false after the last one. */
 typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, uint32_t k,
                                cs_pipeline_step *step);
 
-/* Forward and backward of each micro-batch in turn: for a single stage. */
+/* Alternates forward and backward of each micro-batch, for a single stage. */
 bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                          cs_pipeline_step *step);
 
-/* A holder is a device that holds a stage: holder h is plan->devices[h], on which there are
- * replicas of stage s for h from plan->stages[s].first_device on.
+/* Policies by which a holder's forwards and backwards choose the version of the weights that they
+ * read; CS_NONE: the current version, as always if backwards are split.
  *
- * Policies of one holder's classes, by which they choose the version of the weights that they read;
- * CS_NONE: the current one, as always in a backward that is split. */
+ * A holder is a device that holds a stage: holder h is plan->devices[h]. The holders of stage s
+ * start at plan->stages[s].first_device. */
 typedef struct cs_stage_policies {
     uint32_t forward, backward;
 } cs_stage_policies;
 
 typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
-    cs_pipeline_list *list_of; /* NULL: a list per stage */
-    bool recompute; /* keep the stage's input only, and run its forward again before the backward */
-    bool splits;    /* `order` has halves of backwards */
-    bool pairs;     /* and steps that are paired; else whatever is hidden is hidden in all steps */
-    bool continuous; /* no flush: `order` runs over all micro-batches, and an update comes after
-                      * every micro_batches-th backward of a holder; else at the end of the list */
-    /* Makes the policies of a holder, or is NULL. slots[h] has its weights, and slots are numbered
-     * in order of holders. */
+    cs_pipeline_list *list_of; /* NULL: one list per stage */
+    bool recompute; /* keep only the stage's input, and repeat its forward before the backward */
+    bool splits;    /* whether `order` contains halves of backwards */
+    /* whether `order` contains paired steps; if not, hidden time is hidden in all steps */
+    bool pairs;
+    /* no flush: `order` runs over all micro-batches, with an update after every micro_batches-th
+     * backward of a holder; else an update at the end of the list */
+    bool continuous;
+    /* Makes the policies of a holder; may be NULL. slots[h] has its weights; slots are numbered in
+     * order of holders. */
     void (*policies)(const cs_job *job, const void *params, cs_builder *builder,
                      const uint32_t *slots, uint32_t holder, cs_stage_policies *made);
-    const void *params; /* of the schedule, for `order` and `policies` */
+    const void *params; /* parameters of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
 
-/* Devices, or on a grid pipeline ranks: stages that are not on the devices of one before them. */
+/* Number of devices or, on a grid, of pipeline ranks: a stage adds a rank unless an earlier stage
+ * is on its devices. */
 uint32_t cs_pipeline_ranks(const cs_job *job);
 
 /* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
- * each step of its stages once. An order that deadlocks is CS_INVALID; the message shows which step
+ * each step of its stages once. CS_INVALID if the order deadlocks; the message shows which step
  * waits for which. */
 CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *options,
                                              cs_builder *builder, cs_error *error);
 
-/* The slowest stage's times, and what is known about the messages. */
+/* Times of the slowest stage, and properties of the messages. */
 typedef struct cs_pipeline_times {
     cs_time forward, backward, update;
-    cs_time input, weight; /* the halves of a backward that is split */
+    cs_time input, weight; /* halves of a split backward */
     cs_time step;          /* forward + backward */
-    bool equal;            /* all stages take these times, ... */
-    bool equal_halves;     /* ... also those of the halves */
-    bool neighbours;     /* every message goes between neighbouring devices and so is the job's; no
-                          * stage is replicated, and none shares weights with another */
-    bool free_messages;  /* no message takes time */
-    bool only_latency;   /* the bytes of messages take no time, not even together */
-    bool short_messages; /* nor longer than their sender computes before it sends the next one */
+    bool equal;            /* whether all stages have these times, ... */
+    bool equal_halves;     /* ... including the times of the halves */
+    /* whether every message goes between neighbouring devices, and so has the job's bandwidth and
+     * latency; no stage is replicated or shares weights with another stage */
+    bool neighbours;
+    bool free_messages; /* whether messages take no time */
+    /* whether messages take only their latency: even all their bytes together take no time */
+    bool only_latency;
+    bool short_messages; /* whether a message arrives before its sender has computed the next one */
 } cs_pipeline_times;
 
-/* The time that work of `time` at speed 1 takes on the device of a stage; CS_TIME_MAX when it does
- * not fit. */
+/* Time on the device of a stage for work that takes `time` at speed 1; CS_TIME_MAX on overflow. */
 cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time);
 
-/* The time that the bytes of a message over the boundary behind a stage take; CS_TIME_MAX when it
- * does not fit. */
+/* Transfer time of the bytes of a message over the boundary after a stage; CS_TIME_MAX on
+ * overflow. */
 cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
 
-/* For schedules that keep versions of the weights: refuses states that are divided so that older
- * versions cannot be had. `place` is that of the schedule. */
+/* For schedules that keep versions of the weights: reports states that are sharded in a way that
+ * makes older versions unavailable. `place` is the schedule's place in the file. */
 CS_MUST_CHECK cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place,
                                                    cs_error *error);
 
-/* Some stage has several devices. */
+/* Whether some stage has several devices. */
 bool cs_pipeline_replicated(const cs_job *job);
 
-/* No message between any two devices takes time. */
+/* Whether messages between any two devices take no time. */
 bool cs_pipeline_no_network(const cs_job *job);
 
-/* a + b, or CS_TIME_MAX: a closed form that does not fit is no error of the run. */
+/* a + b, or CS_TIME_MAX on overflow: a closed form that overflows is not an error of the run. */
 cs_time cs_pipeline_add(cs_time a, cs_time b);
 
-/* Adds the figures that GPipe and 1F1B share: makespan (M + P - 1)(f + b) per mini-batch and bubble
- * fraction (P - 1)/(M + P - 1). */
+/* Adds the closed forms that GPipe and 1F1B share: makespan (M + P - 1)(f + b) per mini-batch and
+ * bubble fraction (P - 1)/(M + P - 1). */
 CS_MUST_CHECK cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *times,
                                               const char *source, cs_forms *forms, cs_error *error);
 
-/* Adds the peak of kept activations of every device, at_once(job, s, replica) micro-batches of
- * them. */
+/* Adds the peak of saved activations for every device: those of at_once(job, s, replica)
+ * micro-batches. */
 typedef uint32_t cs_pipeline_count(const cs_job *job, uint32_t stage, uint32_t replica);
 CS_MUST_CHECK cs_status cs_pipeline_add_peaks(const cs_job *job, cs_pipeline_count *at_once,
                                               const char *formula, const char *source,

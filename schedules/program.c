@@ -36,7 +36,7 @@ static void add_workspace(cs_program_step *step, int64_t bytes)
 
 /* ---- one step ---- */
 
-/* What a stage holds of a micro-batch between forward and backward, and after recomputation. */
+/* Bytes that a stage keeps of a micro-batch between forward and backward before recomputation. */
 static int64_t kept_early(const cs_layer_sum *stage, bool recompute)
 {
     return recompute ? stage->input_bytes : stage->kept_bytes;
@@ -88,8 +88,8 @@ static void add_forward(cs_program_step *step, const cs_layer_sum *stage,
     add_workspace(step, stage->workspace_bytes);
 }
 
-/* The first half hands a gradient on, the last one frees what was kept and the gradient that both
- * halves read. */
+/* Adds the effects of a backward. The first half passes a gradient on; the last half frees the
+ * saved activations and the gradient that both halves read. */
 static void add_backward(cs_program_step *step, const cs_layer_sum *stage,
                          const cs_program_pass *pass)
 {

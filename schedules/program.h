@@ -2,50 +2,48 @@
  *
  * A pass is a forward, its repetition, a backward or a half of one, or an update. Its program is a
  * list of steps: computations, and collectives among the devices that hold the stage. All
- * generators take the durations and the memory of what they add from here.
+ * generators take durations and memory from here.
  *
  * Memory of a stage on a device, per micro-batch:
- *   activations  what its layers keep, from the start of the forward to the end of the backward (split:
- *                of its second half); with recomputation only the stage's input, and the rest from
- *                the start of the recomputation on
- *   buffers      a message, at the sender while it is sent; at the receiver an activation until the
- *                forward that reads it starts (then it counts as kept), a gradient until the end of
- *                the backward that reads it (split: of both halves). Between two stages on one
- *                device there is no message, but the same buffer at the receiver
- *                What stages keep of messages besides is in stage-buffers.h
- *   workspace    what the largest layer needs while it computes, less the gradient that enters a
- *                backward, which is in its buffer
+ *   activations  saved activations of its layers, from the start of the forward to the end of the
+ *                backward (split: of its second half). With recomputation only the stage's input;
+ *                the rest exists from the start of the recomputation
+ *   buffers      a message. At the sender while it is sent. At the receiver, an activation until
+ *                the forward that reads it starts (then it counts as saved), a gradient until the
+ *                end of the backward that reads it (split: of both halves). Between two stages on
+ *                one device there is no message, but the same buffer at the receiver.
+ *                stage-buffers.h has messages that stay longer
+ *   workspace    temporary memory of the largest layer, minus the gradient that enters a backward,
+ *                which is in its buffer
  *
- * A pass is one step, unless the devices of a stage are places of a grid and have something to
- * exchange within it. Then it is a step per run of layers' pieces without an exchange in between,
+ * A pass is one step unless the devices of a stage are places of a grid and exchange something
+ * during the pass. Then it has one step per run of layers' pieces without an exchange in between,
  * and:
- *   - A step keeps, and in a backward frees, what the layers do that begin, or end, in it.
- *   - A layer has its workspace from its first step to its last, exchanges in between included. Its
- *     kept_bytes and workspace_bytes have all that its pieces read and write, what an exchange
- *     gathers or reduces as well: an exchange that pieces wait for needs no memory of its own.
- *     What comes in beside a computation is a buffer until the end of the next piece, which reads
- *     it.
- *   - A device does one pass at a time: what stands first in a pass waits for all of the pass
- *     before, and messages leave when the pass has ended. Of the gradient of the weights
- *     (CS_BACKWARD_WEIGHT) nothing is exchanged within layers; the other half does it all.
- *   - Layers with `recompute` repeat their forward, with its exchanges, in front of their backward.
- *   - Sums of gradients follow the unit of layers (states.h) that they are of, or that fills their
- *     bucket, and run beside the rest of the backward, one behind the other; an update waits for the
- *     last one. Gradients that
- *     are scattered after each micro-batch are there whole from the start of their unit's backward
- *     until then, besides the share that rests; a unit waits until those of the unit before the
- *     last are scattered.
- *   - At ZeRO stage 3 the weights of a unit are gathered before it computes, one unit after the
- *     other, when the unit `prefetch` + 1 before it has ended, or the pass before: they are there
- *     from then to the end of the unit, besides the share that rests (gathered_weights). With
- *     `keep_gathered` they are gathered by a forward with which no micro-batch was between forward
- *     and backward, and there until the backward after which none is; and so are those that a later
- *     layer of the stage uses as well (cs_states_borrows), whose whole gradients are there from
- *     that layer's backward on.
- *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward
- *     waits for it.
- *   - Copies to the host and back are steps beside the others, one behind the other in each
- *     direction (offload.h).
+ *   - A step saves the activations of the layers that begin in it; in a backward it frees those of
+ *     the layers that end in it.
+ *   - A layer has its workspace from its first step to its last, including exchanges in between.
+ *     Its kept_bytes and workspace_bytes include everything that its pieces read and write, and
+ *     what an exchange gathers or reduces: an exchange that pieces wait for needs no extra memory.
+ *     Data that arrives during a computation is in a buffer until the end of the next piece, which
+ *   reads it. - A device runs one pass at a time: the first steps of a pass wait for the whole
+ *     previous pass, and messages leave at the end of the pass. CS_BACKWARD_WEIGHT exchanges
+ *     nothing within layers; the other half of the backward does.
+ *   - Layers with `recompute` repeat their forward, with its exchanges, before their backward.
+ *   - Sums of gradients follow the unit of layers (states.h) that they belong to, or that fills
+ *     their bucket. They overlap with the rest of the backward, one after the other; an update
+ *     waits for the last one. Gradients scattered after each micro-batch exist in full from the
+ *     start of their unit's backward until then, in addition to the device's own share; a unit
+ *     waits until the gradients of the last unit but one have been scattered.
+ *   - At ZeRO stage 3 the weights of a unit are gathered before it computes, unit after unit, when
+ *     the unit `prefetch` + 1 before it has ended, or the previous pass. They exist from then to
+ *     the end of the unit, in addition to the device's own share (gathered_weights). With
+ *     `keep_gathered`, a forward gathers them if no micro-batch is between forward and backward,
+ *     and they stay until the backward after which none is. So do weights that a later layer of the
+ *     stage uses as well (cs_states_borrows); their full gradients exist from that layer's
+ *   backward. - At stages 1 and 2 the weights are gathered in place after the update; the next
+ *     forward waits for this.
+ *   - Copies to the host and back are steps that overlap with the others, one after the other in
+ *     each direction (offload.h).
  */
 #ifndef CS_SCHEDULES_PROGRAM_H
 #define CS_SCHEDULES_PROGRAM_H
@@ -53,58 +51,62 @@
 #include "schedules/offload.h"
 #include "schedules/schedule.h"
 
-/* A pass over a stage, and what it has to do with the passes beside it. */
+/* A pass over a stage, and its relation to neighbouring passes. */
 typedef struct cs_program_pass {
-    cs_kind kind;    /* CS_FORWARD ... CS_UPDATE */
-    bool recompute;  /* the stage keeps its input only until it is computed again */
-    int64_t reads;   /* bytes of buffers that it frees */
-    int64_t entered; /* backward: of them, bytes that the workspace of a layer has as well */
-    int64_t leaves;  /* bytes of a buffer for the next stage on the same device, or 0 */
-    int64_t copied;  /* bytes that an update has besides while it runs */
-    int64_t results; /* of a grid: bytes of results that stay behind it, see stage-buffers.h */
+    cs_kind kind;    /* CS_FORWARD to CS_UPDATE */
+    bool recompute;  /* whether the stage keeps only its input until the forward is repeated */
+    int64_t reads;   /* buffers that it frees, bytes */
+    int64_t entered; /* backward: bytes of `reads` that are also part of a layer's workspace */
+    int64_t leaves;  /* buffer for the next stage on the same device, bytes, or 0 */
+    int64_t copied;  /* additional bytes of an update while it runs */
+    int64_t results; /* on a grid: results that stay after the pass, bytes (stage-buffers.h) */
     /* On a grid: */
-    bool gathered; /* weights that stay gathered are whole already */
-    bool releases; /* kept weights are no longer needed behind it */
-    bool last;     /* of its kind in its mini-batch: gradients are complete after it */
+    bool gathered; /* weights that stay gathered are gathered already */
+    bool releases; /* the gathered weights are not needed after this pass */
+    bool last;     /* last pass of its kind in its mini-batch: completes the gradients */
 } cs_program_pass;
 
-/* Bits of cs_program_step.flags: what it waits for besides steps, and what waits for it. */
+/* Bits of cs_program_step.flags: dependencies on things other than steps. */
 enum {
-    CS_STEP_BEGINS = 1,    /* what the device did in the pass before */
-    CS_STEP_RECEIVES = 2,  /* the message that the pass reads */
-    CS_STEP_ENDS = 4,      /* messages wait for it, and what the device does next */
-    CS_STEP_SUMS = 8,      /* waits for the latest sum of gradients of the stage, */
-    CS_STEP_SUMMED = 16,   /* is it */
-    CS_STEP_READS = 32,    /* waits until the weights are gathered after their update, */
-    CS_STEP_READY = 64,    /* has gathered them */
-    CS_STEP_TO_HOST = 128, /* waits for the device's latest copy in its direction, and is it: to */
-    CS_STEP_FROM_HOST = 256, /* the host, or from it, when the micro-batch's copies to it ended */
+    CS_STEP_BEGINS = 1,   /* waits for the device's previous pass */
+    CS_STEP_RECEIVES = 2, /* waits for the message that the pass reads */
+    CS_STEP_ENDS = 4,     /* messages, and the device's next pass, wait for it */
+    CS_STEP_SUMS = 8,     /* waits for the latest sum of the stage's gradients */
+    CS_STEP_SUMMED = 16,  /* is that sum */
+    CS_STEP_READS = 32,   /* waits until the updated weights are gathered */
+    CS_STEP_READY = 64,   /* gathers them */
+    /* is a copy to the host; waits for the device's latest copy in that direction */
+    CS_STEP_TO_HOST = 128,
+    /* is a copy from the host; waits for the latest one, and for the micro-batch's copies to the
+     * host */
+    CS_STEP_FROM_HOST = 256,
 };
 
 enum { CS_STEP_EFFECTS = 2 * CS_N_CATEGORIES + 2, CS_STEP_WAITS = 6 };
 
-/* One step, the same on each device. The devices of its effects are not looked at. */
+/* One step, the same on each device. The devices in its effects are ignored. */
 typedef struct cs_program_step {
-    cs_kind kind; /* what is computed, CS_TRANSFER: a copy to the host or back, or a collective: */
+    cs_kind kind; /* a computation, CS_TRANSFER (a copy to or from the host), or a collective */
     cs_axes_name axes;
     cs_purpose purpose;
-    int64_t bytes, bytes_back; /* see cs_class */
-    cs_time duration;          /* of a computation, at speed 1; of a copy */
-    cs_time host;              /* see cs_class */
-    bool syncs, syncs_before;  /* cs_class.waits, cs_class.waits_before */
+    int64_t bytes, bytes_back; /* as in cs_class */
+    cs_time duration;          /* duration of a computation at speed 1, or of a copy */
+    cs_time host;              /* as in cs_class */
+    bool syncs, syncs_before;  /* as cs_class.waits, cs_class.waits_before */
     uint32_t flags;
-    uint32_t n_waits, waits[CS_STEP_WAITS]; /* steps in front of it; program order is implied */
+    /* earlier steps that it waits for; program order is implied */
+    uint32_t n_waits, waits[CS_STEP_WAITS];
     uint32_t n_effects;
     cs_effect effects[CS_STEP_EFFECTS];
 } cs_program_step;
 
-/* What all programs of a stage have in common. */
+/* Shared by all programs of a stage. */
 typedef struct cs_program_stage {
     const cs_job *job;
     uint32_t stage;
-    /* Of a stage on a grid, for cs_program_stage_finish: */
-    cs_layer_sum *sums; /* per layer of the stage; kept_bytes without what those before keep
-                                    * already */
+    /* On a grid, for cs_program_stage_finish: */
+    /* per layer of the stage; kept_bytes without bytes that earlier layers keep already */
+    cs_layer_sum *sums;
     struct cs_program_unit *units; /* from the last layers to the first */
     uint32_t n_units;
     cs_stage_offload offload;
@@ -125,46 +127,47 @@ static inline bool cs_step_copies(const cs_program_step *step)
     return step->kind == CS_TRANSFER;
 }
 
-/* The whole of a pass as one computation, of what a stage takes for it. A generator may change the
+/* A whole pass as one computation with the stage's total time. A generator may change the
  * duration. */
 cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass);
 
-/* Adds to the first step of a forward what the host does before: it fetches the micro-batch. */
+/* Adds the host's work before a forward, fetching the micro-batch, to its first step. */
 void cs_program_fetch(const cs_job *job, uint32_t stage, cs_program_step *step);
 
-/* For cs_program_stage_finish, also when it failed. CS_INVALID when layers with pieces are not
- * there for the job's samples. */
+/* cs_program_stage_finish must be called, even after failure. CS_INVALID if layers lack pieces for
+ * the job's number of samples. */
 CS_MUST_CHECK cs_status cs_program_stage_init(const cs_job *job, uint32_t stage,
                                               cs_program_stage *made, cs_error *error);
 void cs_program_stage_finish(cs_program_stage *stage);
 
-/* The program of a pass over a stage, for cs_program_finish, also when it failed. With replicas
- * that are no grid it is one step. CS_NO_MEMORY. */
+/* Makes the program of a pass over a stage; cs_program_finish must be called, even after failure.
+ * It has one step if replicas are not a grid. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_program_make(const cs_program_stage *stage, const cs_program_pass *pass,
                                         cs_program *program, cs_error *error);
 void cs_program_finish(cs_program *program);
 
-/* Adds a class of a computing step on `like->device`, with its kind, duration and effects, and all
- * else as in `like`. */
+/* Adds the class of a computing step on `like->device`, with the step's kind, duration and effects;
+ * everything else is as in `like`. */
 uint32_t cs_program_class(cs_builder *builder, const cs_program_step *step, const cs_class *like);
 
-/* A message behind `stage` in the direction in which it goes, without a class yet. */
+/* Describes a message over the boundary after `stage`, in either direction, without adding its
+ * class. */
 cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, uint32_t to,
                             int64_t bytes);
 
-/* Adds its class. At the receiver it is a buffer until what reads it frees it; with `stored` only
- * until it is there. */
+/* Adds the message's class. At the receiver it is a buffer until its reader frees it, or with
+ * `stored` until it has arrived. */
 uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored);
 
-/* The same of a message that is `sent` bytes at the sender while it is sent, and `arrives` bytes at
- * the receiver: of all who receive parts together; either is 0 where it is in a buffer that
- * stays. */
+/* Adds a message that occupies `sent` bytes at the sender during the transfer and `arrives` bytes
+ * at the receiver, summed over all receivers of parts. Either is 0 if it is in a permanent
+ * buffer. */
 uint32_t cs_program_send_between(cs_builder *builder, const cs_class *message, int64_t sent,
                                  int64_t arrives);
 
-/* Internal to program*.c: adds bytes to those of the same category and instant; what passes on a
- * grid have in common; and the steps of one. Results that stay, and what is offloaded of a layer,
- * are an effect of their own, one of a step: they are a tensor. */
+/* Internal to program*.c: add bytes to the effect of the same category and instant; prepare what
+ * passes on a grid share; make the steps of one pass. Results that stay and offloaded activations
+ * are tensors, so each is a separate effect, at most one per step. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);
 void cs_step_add_results(cs_program_step *step, int64_t bytes);
 void cs_step_add_offloaded(cs_program_step *step, int64_t bytes, bool at_end);

@@ -51,7 +51,7 @@ const char *cs_figure_label(cs_figure figure)
     return labels[figure];
 }
 
-/* Of devices that are simulated. */
+/* Adds the libraries' memory on simulated devices. */
 static void add_libraries(const cs_job *job, cs_builder *builder)
 {
     for (uint32_t d = 0; job->libraries && d < job->n_devices; d++)

@@ -10,7 +10,7 @@
 #include "schedules/plan/chain-fields.h"
 #include "schedules/plan/pattern.h"
 #include "sim/base/field.h"
-#include "sim/graph/builder.h"
+#include "sim/core/graph/builder.h"
 
 /* What the devices of a replicated stage do, where the plan has no grid. */
 typedef enum cs_replicas {
@@ -102,7 +102,8 @@ typedef struct cs_job {
     bool
         batch_waits; /* on the first and the last stage, it waits for its device before a forward */
     bool in_series;  /* steps of a pass that nothing comes between may be one task (cs_series);
-                             * collectives must be delays then, and nothing slow computations down */
+                             * collectives must be delays then, and nothing slow computations down
+                             */
     bool passes_only; /* on a grid: only passes and their exchanges within layers, for callers that
                        * only need the times of passes. There are no messages between stages, sums
                        * of gradients, gathers of updated weights, or memory */
@@ -134,7 +135,7 @@ typedef enum cs_mesh_length {
 
 /* The mesh that a schedule can run on. It has two axes: pipeline ranks, which hold the stages, and
  * the copies of the whole model, one on each device. A scenario can put a grid of further axes
- * within each rank instead (sim/workload/split.h). All members may be left out. */
+ * within each rank instead (sim/model/split.h). All members may be left out. */
 typedef struct cs_mesh_shape {
     /* CS_LENGTH_ONE: there is one stage. CS_LENGTH_DEVICES: a plan puts any number of stages on a
      * rank. */

@@ -1,4 +1,4 @@
-/* One device does everything: forward and backward of each micro-batch, then the update. */
+/* One device computes everything: forward and backward of each micro-batch, then the update. */
 #include "schedules/pipeline.h"
 
 typedef struct sequential_params {

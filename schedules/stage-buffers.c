@@ -38,7 +38,7 @@ cs_status cs_stage_kept_input(const cs_job *job, uint32_t stage, int64_t *bytes,
     return CS_OK;
 }
 
-/* Of one micro-batch: what its forward makes, and the gradient that its backward hands back. */
+/* Bytes per micro-batch: output of the forward, and gradient that the backward returns. */
 typedef struct one_batch {
     int64_t made, back;
 } one_batch;

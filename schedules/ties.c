@@ -18,7 +18,7 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-/* Some device of a stage does not hold the other, or not at the same time. */
+/* Whether some device of a stage does not hold the other stage, or not at the same time. */
 static bool crosses(const cs_plan *plan, uint32_t other, uint32_t stage)
 {
     const cs_stage *of = &plan->stages[stage];
@@ -36,8 +36,7 @@ static bool borrows(const cs_model *model, uint32_t layer, uint32_t lender)
     return model->layers[layer].tied_bytes > 0 && cs_model_lender(model, layer) == lender;
 }
 
-/* The lender, or a layer before this one that borrows from it, is of the same stage or on all of
- * its devices. */
+/* Whether the lender, or an earlier borrower, is in the same stage or on all of its devices. */
 static bool has_copy(const cs_model *model, const cs_plan *plan, uint32_t layer)
 {
     const uint32_t lender = cs_model_lender(model, layer), stage = stage_of(plan, layer);
@@ -50,7 +49,7 @@ static bool has_copy(const cs_model *model, const cs_plan *plan, uint32_t layer)
     return false;
 }
 
-/* The first tie of layers [*layer, end). */
+/* Finds the first tie of layers [*layer, end). */
 static bool next_before(const cs_model *model, const cs_plan *plan, uint32_t end, uint32_t *layer,
                         cs_tie *tie)
 {

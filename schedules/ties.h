@@ -1,10 +1,9 @@
-/* Weights that layers of several stages share, such as an embedding and a last matrix that is the
- * same.
+/* Weights shared by layers of several stages, such as an embedding that is also the last matrix.
  *
- * Where the stages are on different devices each holds a copy of them, with its gradients and the
- * optimizer's states. Before an update the gradients of all copies are summed by one all-reduce, so
- * that the copies stay equal (Megatron-LM's embedding group): of the holders with the same number
- * in each stage, or of all of them together where there are not as many.
+ * Stages on different devices each hold a copy, with its gradients and optimizer states. Before an
+ * update one all-reduce sums the gradients of all copies, so that they stay equal (Megatron-LM's
+ * embedding group): among the holders with the same number in each stage, or among all holders if
+ * the stages have different numbers of them.
  */
 #ifndef CS_SCHEDULES_TIES_H
 #define CS_SCHEDULES_TIES_H
@@ -12,19 +11,18 @@
 #include "schedules/plan/plan.h"
 
 typedef struct cs_tie {
-    uint32_t lender, borrower; /* stages; the lender has the layer that comes first */
-    uint32_t layer;            /* of the borrower: the first that uses these weights */
+    uint32_t lender, borrower; /* stages; the lender has the earlier layer */
+    uint32_t layer;            /* the borrower's first layer with these weights */
     int64_t gradient_bytes;
 } cs_tie;
 
-/* The next tie of a plan, of weights that are trained, in layers [*layer, end); *layer becomes
- * where to go on. False when there is none. A borrower that has no other devices than the lender,
- * or than an earlier borrower, shares its copy, unless the plan's stages are held apart. */
+/* Finds the next tie of trained weights in layers [*layer, end) and advances *layer. Returns false
+ * if there is none. A borrower whose devices all hold the lender or an earlier borrower shares that
+ * copy, unless the plan keeps stages separate. */
 bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t end, uint32_t *layer,
                  cs_tie *tie);
 
-/* Adds to a stage's sum what it holds of other stages' weights. CS_OVERFLOW when it does not
- * fit. */
+/* Adds the bytes of borrowed weights to a stage's sum. CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_ties_borrow(const cs_model *model, const cs_plan *plan, uint32_t stage,
                                        cs_layer_sum *sum, cs_error *error);
 

@@ -2,9 +2,7 @@
 
 #include <stdlib.h>
 
-enum {
-    PASSES = 3
-}; /* of a micro-batch on a stage, at most: a forward and the halves of a backward */
+enum { PASSES = 3 }; /* at most a forward and the halves of a backward per micro-batch and stage */
 
 uint32_t cs_vee_ranks(const void *params, uint32_t n_layers)
 {
@@ -44,7 +42,7 @@ static uint32_t list_of(const cs_pipeline_shape *shape, uint32_t stage)
     return device_of(shape->n_devices, stage);
 }
 
-/* Of `shape->params`, which are the lists of all devices. */
+/* Reads from `shape->params`, the lists of all devices. */
 static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
                   cs_pipeline_step *step)
 {
@@ -88,7 +86,7 @@ static bool equal_kept(const cs_job *job)
     return true;
 }
 
-/* Of the holders of the first P stages, which have the others as well. */
+/* Adds peaks for the holders of the first P stages, which hold the other stages too. */
 cs_status cs_vee_add_peaks(const cs_job *job, const cs_form *like, int64_t at_once, cs_forms *forms,
                            cs_error *error)
 {

@@ -1,20 +1,19 @@
-/* ZB-V: pipelines with backwards in two halves whose stages lie on the devices like a V. Each of P
- * devices holds two stages, device d those numbered d and 2P - 1 - d: a micro-batch goes down all
- * devices and back up, so that the last stage is on the first device, whose backward can begin at
- * once there.
+/* ZB-V: backwards split in two, and a V-shaped placement. Each of P devices holds two stages,
+ * device d stages d and 2P - 1 - d. A micro-batch passes down all devices and back up, so the last
+ * stage is on the first device, whose backward can begin there at once.
  *
- * Every list has six passes for each micro-batch; where they all take the same time no device waits
- * between its first pass and its last, with the activations of 1F1B's first stage, 2P stages' or
- * those of P micro-batches on a device. The lists, F, I, W being a forward and the halves of a
- * backward of the first stage of a device, F', I', W' those of the second:
+ * Every list has six passes per micro-batch. If they all take the same time, no device waits
+ * between its first and last pass, with as many activations as the first stage of 1F1B: those of 2P
+ * stages, or of P micro-batches on a device. F, I, W are a forward and the halves of a backward of
+ * a device's first stage, F', I', W' those of its second stage:
  *
  *   warm up   2(P - d) - 1 times F, then d times F' F, then P - d times F' I' W'
  *   steady    F I W F' I' W', at the end of the mini-batch without F, until all F' are done
- *   cool down d times I I', then P - d times I W, then the W' and the W that are left
+ *   cool down d times I I', then P - d times I W, then the remaining W' and W
  *
- * That is for at least 2P - 1 micro-batches; of fewer the same lists are taken, without the passes
- * of those that there are not. As in ZB-H2 each stage updates its weights when its own gradients
- * are complete (section 4 of the paper), so that mini-batches follow each other at once.
+ * This holds for at least 2P - 1 micro-batches. With fewer, passes of missing micro-batches are
+ * left out of the same lists. As in ZB-H2, each stage updates its weights when its own gradients
+ * are complete (section 4 of the paper), so mini-batches follow each other at once.
  */
 #include "schedules/vee.h"
 
@@ -34,13 +33,13 @@ static const cs_field fields[] = {
 
 enum { F, I, W, PASSES };
 
-/* A device's, and how many it has of each pass of either stage. */
+/* List of one device, with the number of passes of each kind for each of its stages. */
 typedef struct zb_v_list {
     cs_vee_list *made;
     uint32_t done[CS_VEE_STAGES][PASSES];
 } zb_v_list;
 
-/* The next micro-batch's pass, of the first stage of the device or of the second. */
+/* Appends a pass of the next micro-batch, on the device's first or second stage. */
 static void put(zb_v_list *l, uint32_t second, uint32_t pass)
 {
     static const cs_kind kinds[PASSES] = {CS_FORWARD, CS_BACKWARD_INPUT, CS_BACKWARD_WEIGHT};
@@ -122,7 +121,7 @@ static cs_time larger(cs_time a, cs_time b)
     return a > b ? a : b;
 }
 
-/* What all devices take, but for what one of them computes: false where it does not fit. */
+/* Idle time that is the same on all devices; false on overflow. */
 static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, int64_t iterations,
                         cs_time *bubble)
 {
@@ -136,7 +135,8 @@ static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, int64_t i
            cs_time_mul(once, ranks - 1, bubble);
 }
 
-/* For f = b = w the paper's: none but that device d waits for d forwards at the start. */
+/* For f = b = w, the paper's result: the only idle time is that device d waits for d forwards at
+ * the start. */
 static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     cs_pipeline_times times;
@@ -154,7 +154,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
         !cs_time_add(batch, updates, &makespan) ||
         !cs_time_mul(makespan, job->iterations, &makespan) ||
         !cs_time_add(makespan, bubble, &makespan))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     const double whole = (double)batch + (double)bubble;
     const cs_form all = {.figure = CS_FIGURE_MAKESPAN,
                          .device = CS_NONE,

@@ -1,15 +1,15 @@
-/* ZB-H1 and ZB-H2: 1F1B with every backward in two halves. The gradient of the input, which the
- * stage before waits for, comes at once; that of the weights later, where the device would be idle.
+/* ZB-H1 and ZB-H2: 1F1B with every backward split in two. The input's gradient, for which the
+ * previous stage waits, is computed at once, and the weights' gradient later, when the device would
+ * be idle.
  *
- * Stage s does r (P - 1 - s) forwards, then in turn a forward and half a backward; the gradient of
- * the weights of a micro-batch follows r s micro-batches later. The reach r is 1 in ZB-H1: every
- * stage keeps the activations of up to P micro-batches, as many as the first stage of 1F1B. In
- * ZB-H2 it is
- * 2: up to 2 P - 1 micro-batches, and where f = b = w a device never waits between its first task
- * and its last. Stage s then works from s f to (s + 3 M) f, so that the next mini-batch follows at
- * once: each stage updates its weights when its own gradients are complete, as with the paper's
- * post-validation of the optimizer step (section 4). The gradients of outputs that the later halves
- * need are kept besides; they are received messages, and accounted as such.
+ * Stage s computes r (P - 1 - s) forwards as warm-up, then alternately a forward and an input
+ * gradient. The weight gradient of a micro-batch follows r s micro-batches later. The reach r is 1
+ * in ZB-H1: every stage keeps the activations of up to P micro-batches, like the first stage of
+ * 1F1B. It is 2 in ZB-H2: up to 2 P - 1 micro-batches, and if f = b = w a device never waits
+ * between its first and last task. Stage s then works from s f to (s + 3 M) f, so the next
+ * mini-batch follows at once: each stage updates its weights when its own gradients are complete,
+ * as with the paper's post-validation of the optimizer step (section 4). The output gradients that
+ * the weight gradients need are kept as well; they are received messages and are accounted as such.
  */
 #include "schedules/pipeline.h"
 
@@ -49,9 +49,9 @@ static uint32_t at_once_h2(const cs_job *job, uint32_t stage, uint32_t replica)
     return smaller(2 * job->plan->n_stages - 1, job->micro_batches);
 }
 
-/* After the warm-up come rounds r = 0, 1, ...: a forward in the first `forwards` of them, a
- * gradient of the input in the first M, a gradient of weights from round `late` on. Between the
- * rounds where one of these begins or ends all rounds are equal. */
+/* Order for a given reach. After the warm-up come rounds r = 0, 1, ...: a forward in the first
+ * `forwards` rounds, an input gradient in the first M rounds, a weight gradient from round `late`
+ * on. Rounds between these changes are all alike. */
 static bool order_of_reach(uint32_t reach, const cs_pipeline_shape *shape, uint32_t stage,
                            uint32_t k, cs_pipeline_step *step)
 {
@@ -128,7 +128,7 @@ static cs_status add_h1_times(const cs_job *job, cs_forms *forms, cs_error *erro
     if (bubble < 0 || !cs_time_mul(bubble, P - 1, &bubble) ||
         !cs_time_mul(cs_pipeline_add(both, times.weight), M, &busy) ||
         !cs_time_add(busy, bubble, &batch))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     cs_form share = {.figure = CS_FIGURE_PIPELINE_BUBBLE,
                      .device = CS_NONE,
                      .fraction = batch > 0 ? (double)bubble / (double)batch : 0,
@@ -159,9 +159,10 @@ static cs_status h1_forms(const cs_job *job, const void *params, cs_forms *forms
     return cs_pipeline_add_peaks(job, at_once, "min(P, M) activations", source, forms, error);
 }
 
-/* The first stage works at M(f + b + w) + (P - 1)(f + b - 2w) per mini-batch, the paper's table 2.
- * The last backward reaches it sb later than it leaves stage s, which has 2s + 1 gradients of
- * weights left then: it ends s(2w - b) later than the first stage, which has one. */
+/* The first stage takes M(f + b + w) + (P - 1)(f + b - 2w) per mini-batch, as in the paper's table
+ * 2. The last backward leaves stage s and arrives at the first stage s b later. Stage s still has
+ * 2s + 1 weight gradients to compute then, so it ends s(2w - b) later than the first stage, which
+ * has one left. */
 static cs_status add_h2_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] =
@@ -180,7 +181,7 @@ static cs_status add_h2_times(const cs_job *job, cs_forms *forms, cs_error *erro
         !cs_time_mul(makespan, job->iterations, &makespan) ||
         !cs_time_mul(larger(2 * times.weight - times.input, 0), P - 1, &skew) ||
         !cs_time_add(makespan, skew, &makespan))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* overflow: no closed form */
     return cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks how the tree is laid out: check-folders.py SOURCE_ROOT
 
-- who includes whom, against the table of folders in CONTRIBUTING.md
-- no circle of folders in that table, and no row that grants what nobody uses
+- who includes whom, against the table of folders in CONTRIBUTING.md, whose rows are in order: a row
+  names only rows above it, folders within a row are in order too, and no row grants access that
+  nobody uses
 - no meson.build compiles files of another folder
 - no file name twice, so that a name alone says which file is meant
 - no type of ours in two headers, so that a name alone says which type is meant
@@ -24,7 +25,7 @@ COMMON_NAMES = {
 }
 ROOT = {'.ci', '.clang-format', '.editorconfig', '.gitignore', 'CONTRIBUTING.md', 'LICENSE',
         'README.md', 'calib', 'docs', 'facts', 'meson.build', 'meson_options.txt',
-        'plots', 'pyproject.toml', 'python', 'scenarios', 'schedules',
+        'papers', 'plots', 'pyproject.toml', 'python', 'scenarios', 'schedules',
         'setup.sh', 'sim', 'tests', 'topologies'}
 CODE = ('.c', '.h', '.cu')
 TEXT = CODE + ('.py', '.sh', '.gp', '.md', '.build')
@@ -46,29 +47,49 @@ def read(root, path):
 
 
 def read_table(root):
-    """{folder: folders that it may include} from rows | `folder` | holds | may include |."""
+    """Rows | `folder` | holds | may include |, in order: {folder: (rooms, grants)}. Rooms are the
+    folders inside the row, from the bottom up, each with its path; grants is None for
+    'everything'."""
     table = {}
     for line in read(root, 'CONTRIBUTING.md').splitlines():
         cells = [cell.strip() for cell in line.strip('|').split('|')]
         match = re.fullmatch(r'`([a-z/]+)`', cells[0])
-        if match and len(cells) == 3:
-            table[match.group(1)] = cells[2]
-    for folder, text in table.items():
-        names = re.findall(r'`([^`]+)`', text)
-        table[folder] = set(table) if text == 'everything' else set(names) | {folder}
+        if not match or len(cells) != 3:
+            continue
+        folder = match.group(1)
+        rooms = [folder if name == '.' else f'{folder}/{name}'
+                 for names in re.findall(r'((?:`[a-z.]+`(?:, )?)+):', cells[1])
+                 for name in re.findall(r'`([^`]+)`', names)] or [folder]
+        grants = None if cells[2] == 'everything' else re.findall(r'`([^`]+)`', cells[2])
+        table[folder] = rooms, grants
     return table
 
 
-def folder_of(path, table):
-    """The longest folder of the table, or of another set, that holds the file, or None."""
+def longest(path, folders):
+    """The longest of the folders that holds the file, or None."""
     folder = os.path.dirname(path)
-    while folder and folder not in table:
+    while folder and folder not in folders:
         folder = os.path.dirname(folder)
     return folder or None
 
 
-def check_include(root, path, name, table):
-    """What is wrong with #include "name" in the file, or None."""
+def check_table(root, table):
+    """Each row names folders that exist, and grants only rows above it."""
+    if not table:
+        yield 'CONTRIBUTING.md: no table of folders found'
+    above = set()
+    for folder, (rooms, grants) in table.items():
+        for name in [folder] + rooms + (grants or []):
+            if not os.path.isdir(os.path.join(root, name)):
+                yield f'CONTRIBUTING.md: the table names {name}, which does not exist'
+        for name in grants or []:
+            if name not in above:
+                yield f'CONTRIBUTING.md: {folder} may include {name}, which no row above has'
+        above |= {folder, *rooms}
+
+
+def check_include(root, path, name, table, used):
+    """What is wrong with #include "name" in the file, or None; adds to `used` what was needed."""
     local = os.path.join(os.path.dirname(path), name)
     if os.path.exists(os.path.join(root, local)) and '/' not in name:
         return None if path.startswith('tests/') else 'write the path from the top level'
@@ -76,62 +97,39 @@ def check_include(root, path, name, table):
         return None  # made by the build
     if not os.path.exists(os.path.join(root, name)):
         return 'there is no such file'
-    folder, target = folder_of(path, table), folder_of(name, table)
-    allowed = table[folder]
-    if target in allowed or name in allowed:
+    row, other = longest(path, table), longest(name, table)
+    rooms, grants = table[row]
+    if grants is None:
         return None
-    return f'{folder} may include {", ".join(sorted(allowed))}'
+    if row == other:
+        mine, its = (rooms.index(r) if r in rooms else None
+                     for r in (longest(path, rooms), longest(name, rooms)))
+        if mine is None or its is None:
+            return f'{row}: a folder that the table lacks'
+        return None if its <= mine else f'{rooms[mine]} stands below {rooms[its]}'
+    allowed = [g for g in grants if name.startswith(g + '/') and longest(name, table) in
+               (g, longest(g + '/x', table))]
+    used[row].update(allowed)
+    return None if allowed else f'{row} may include {", ".join(grants) or "nothing of ours"}'
 
 
 def check_includes(root, paths, table):
+    """Who includes whom; and a row grants nothing that it does not use."""
+    used = collections.defaultdict(set)
     for path in paths:
         if not path.endswith(CODE):
             continue
-        if folder_of(path, table) is None:
+        if longest(path, table) is None:
             yield f'{path}: not in a folder of the table in CONTRIBUTING.md'
             continue
         for number, line in enumerate(read(root, path).splitlines(), 1):
             match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
-            wrong = match and check_include(root, path, match.group(1), table)
+            wrong = match and check_include(root, path, match.group(1), table, used)
             if wrong:
                 yield f'{path}:{number}: includes "{match.group(1)}": {wrong}'
-
-
-def check_needs(root, paths, table):
-    """A row grants nothing that its folder does not use."""
-    used = collections.defaultdict(set)
-    for path in paths:
-        if path.endswith(CODE):
-            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(root, path), flags=re.M):
-                used[folder_of(path, table)] |= {name, folder_of(name, table)}
-    for folder, allowed in table.items():
-        for name in sorted(allowed - used[folder] - {folder} if allowed != set(table) else ()):
-            yield (f'CONTRIBUTING.md: {folder} may include {name} and does not: take it out of the '
-                   f'table')
-
-
-def check_table(root, table):
-    if not table:
-        yield 'CONTRIBUTING.md: no table of folders found'
-    for folder, allowed in table.items():
-        for name in [folder] + sorted(allowed):
-            if not os.path.exists(os.path.join(root, name)):
-                yield f'CONTRIBUTING.md: the table names {name}, which does not exist'
-
-
-def check_circles(table):
-    """Takes away, again and again, the folders that include none of those that are left. What may
-    include everything is nobody's to include."""
-    left = {folder: {name if name in table else folder_of(name, table)
-                     for name in allowed} - {folder}
-            for folder, allowed in table.items() if allowed != set(table)}
-    while left:
-        free = [folder for folder, needed in left.items() if not needed & set(left)]
-        if not free:
-            yield f'CONTRIBUTING.md: there is a circle among {", ".join(left)}'
-            return
-        for folder in free:
-            del left[folder]
+    for row, (_, grants) in table.items():
+        for name in sorted(set(grants or []) - used[row]):
+            yield f'CONTRIBUTING.md: {row} may include {name} without using it: take it out'
 
 
 def check_names(paths):
@@ -185,7 +183,7 @@ def check_compiled(root, paths):
         for number, line in enumerate(read(root, path).splitlines(), 1):
             for name in re.findall(r"'([^']*/[^']*\.(?:c|cu|cpp))'", line.split('#')[0]):
                 target = os.path.normpath(os.path.join(folder, name))
-                owner = folder_of(target, builds) or ''
+                owner = longest(target, builds) or ''
                 if owner != folder and not (owner == 'tests' and folder.startswith('tests/')):
                     yield f'{path}:{number}: compiles {target}: link the library of {owner}'
 
@@ -225,11 +223,10 @@ def check_root(root):
 def main(root):
     paths = list(files_of(root))
     table = read_table(root)
-    wrong = [*check_table(root, table), *check_circles(table), *check_needs(root, paths, table),
-             *check_includes(root, paths, table), *check_names(paths),
+    wrong = [*check_table(root, table), *check_includes(root, paths, table), *check_names(paths),
              *check_types(root, paths), *check_compiled(root, paths),
              *check_unfinished(root, paths), *check_wired(root, paths), *check_root(root)]
-    print('\n'.join(wrong) or f'{len(paths)} files, {len(table)} folders: all is in its place')
+    print('\n'.join(wrong) or f'{len(paths)} files, {len(table)} rows: all is in its place')
     return 1 if wrong else 0
 
 

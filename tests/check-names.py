@@ -3,7 +3,7 @@
 
 Devices, runtimes, machines, frameworks, releases, data sets and models are described in facts/, and
 predictions read facts from there. The check reports literals that are, or begin with, such a name
-or alias, if the code compares them or they begin a row of a table. Figures of papers (sim/figures)
+or alias, if the code compares them or they begin a row of a table. Figures of papers (papers)
 name the models and machines that a paper is about.
 """
 import glob
@@ -13,13 +13,13 @@ import re
 import sys
 
 FOLDERS = ('sim', 'topologies', 'schedules', 'plots', 'calib')
-PAPERS = 'sim/figures/'
+PAPERS = 'papers/'
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 COMPARES = re.compile(r'(?:str\w*cmp|strn?str|strcasestr|\bis|\bis_\w+|starts\w*|begins\w*|'
                       r'contains|contains|\bhas_\w+|says|_is|equals?)\([^;{}]*$')
 # (file, literal): its meaning
 EXCEPTIONS = {
-    ('sim/scenario/ignored-keys.c', 'ideal'): 'a topology that C builds',
+    ('sim/run/scenario/ignored-keys.c', 'ideal'): 'a topology that C builds',
     ('sim/run/osdp-study.c', 'FSDP'): 'a row of the OSDP paper',
 }
 

@@ -1,5 +1,5 @@
 """How predictions are judged, computed again from the points and their predictions, independently
-of sim/validate: ranking of layouts, trends, verdicts, other tools. For tests and pages.
+of sim/study/validate: ranking of layouts, trends, verdicts, other tools. For tests and pages.
 
 A row is (point, prediction): a point of the schema "truth/1", and its entry in `points` of
 `sim validate --json`."""

@@ -13,8 +13,8 @@ docs/reference/fitted-figures.md. Its datasets are the fitted ones, and it has t
 datasets and "by others": the errors of a dataset are shifted by the ratio of the two. If the fit
 was made with --left-out=FILE, FILE has the errors of single runs by others, which are used instead.
 
-The model, for y = log(measured / predicted) of a run of a new source (sim/validate/interval.h says
-how it is used):
+The model, for y = log(measured / predicted) of a run of a new source (sim/study/validate/interval.h
+says how it is used):
 
   centre = sum of effects of the values of its traits, by weighted least squares,
   spread = exp(sum of effects), by the same of log(|y - centre| + FLOOR), times
@@ -38,7 +38,7 @@ import re
 import sys
 
 TRAITS = ('times', 'network', 'device', 'precision', 'runtime', 'sharded weights', 'pipeline',
-          'tensor parallelism', 'generation', 'devices', 'launch gaps')  # of sim/validate
+          'tensor parallelism', 'generation', 'devices', 'launch gaps')  # of sim/study/validate
 USED = tuple(t for t in TRAITS if t != 'device')  # the generation represents the device
 SHARE = 0.9
 FLOOR = 0.01  # the same run, measured twice, differs by 1.3 % (median)

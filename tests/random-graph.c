@@ -1,7 +1,7 @@
 #include "tests/random-graph.h"
 
 #include "sim/base/random.h"
-#include "sim/graph/builder.h"
+#include "sim/core/graph/builder.h"
 #include "topologies/topology.h"
 
 #include <assert.h>

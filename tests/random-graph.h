@@ -11,7 +11,7 @@
 #ifndef CS_TESTS_RANDOM_GRAPH_H
 #define CS_TESTS_RANDOM_GRAPH_H
 
-#include "sim/engine/engine.h"
+#include "sim/core/engine/engine.h"
 
 typedef struct random_case {
     cs_graph graph; /* passes cs_graph_check */

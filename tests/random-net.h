@@ -3,8 +3,8 @@
 #define CS_TESTS_RANDOM_NET_H
 
 #include "sim/base/random.h"
-#include "sim/workload/net.h"
-#include "sim/workload/split.h"
+#include "sim/model/net.h"
+#include "sim/model/split.h"
 
 uint32_t random_from_to(gsl_rng *random, uint32_t from, uint32_t to);
 

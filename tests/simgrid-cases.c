@@ -6,8 +6,8 @@
  * Even seeds: flows of one size that begin together. Odd seeds: different sizes and starts.
  */
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "topologies/topology.h"
 
 #include <gsl/gsl_rng.h>

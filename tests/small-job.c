@@ -2,7 +2,7 @@
 
 #include "schedules/mesh.h"
 #include "schedules/ties.h"
-#include "sim/engine/engine.h"
+#include "sim/core/engine/engine.h"
 #include "tests/listed-formula.h"
 #include "topologies/route.h"
 #include "topologies/topology.h"

@@ -5,8 +5,8 @@
 #define CS_TESTS_SMALL_JOB_H
 
 #include "schedules/schedule.h"
-#include "sim/analysis/analysis.h"
-#include "sim/lower/lower.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/lower/lower.h"
 #include "topologies/platform.h"
 
 typedef struct small_job {

@@ -1,8 +1,8 @@
 #include "tests/synthetic-trace.h"
 
-#include "sim/analysis/store.h"
 #include "sim/base/vector.h"
-#include "sim/graph/builder.h"
+#include "sim/core/analysis/store.h"
+#include "sim/core/graph/builder.h"
 #include "sim/run/store-run.h"
 
 #include <stdio.h>

@@ -8,10 +8,10 @@
 #ifndef CS_TESTS_SYNTHETIC_TRACE_H
 #define CS_TESTS_SYNTHETIC_TRACE_H
 
-#include "sim/analysis/analysis.h"
 #include "sim/base/arena.h"
-#include "sim/trace/h5.h"
-#include "sim/trace/trace.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/trace/h5.h"
+#include "sim/core/trace/trace.h"
 
 typedef struct synthetic_options {
     uint32_t devices, micro_batches, mini_batches;

@@ -1,5 +1,5 @@
 /* Devices, precisions and the times that follow from them. */
-#include "sim/scenario/workload.h"
+#include "sim/run/scenario/workload.h"
 
 #include "tests/expect.h"
 

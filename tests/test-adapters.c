@@ -1,9 +1,9 @@
 /* Low-rank adapters: trained weights, costs, saved activations, and tensors without gradients. */
-#include "sim/workload/backward-memory.h"
-#include "sim/workload/net-adapters.h"
-#include "sim/workload/net-model.h"
-#include "sim/workload/zoo/families.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/backward-memory.h"
+#include "sim/model/net-adapters.h"
+#include "sim/model/net-model.h"
+#include "sim/model/zoo/families.h"
+#include "sim/model/zoo/zoo.h"
 
 #include "tests/expect.h"
 

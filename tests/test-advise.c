@@ -1,7 +1,7 @@
 /* The search for plans, held against simulating all of them. */
-#include "sim/advise/advise.h"
 #include "sim/base/random.h"
 #include "sim/base/text.h"
+#include "sim/study/advise/advise.h"
 #include "tests/expect.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Use of time: small cases by hand, and random runs against an attribution that examines every
  * interval between two events. */
-#include "sim/analysis/analysis.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "tests/random-graph.h"
 #include "topologies/topology.h"

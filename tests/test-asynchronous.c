@@ -2,8 +2,8 @@
  * which two of them are enough, found by running what is too small. P stages of equal times. */
 #include "schedules/order-1f1b.h"
 #include "schedules/pipeline.h"
-#include "sim/engine/engine.h"
-#include "sim/lower/lower.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/lower/lower.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

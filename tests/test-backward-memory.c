@@ -1,5 +1,5 @@
 /* Memory of gradients of activations, operator by operator, by hand. */
-#include "sim/workload/backward-memory.h"
+#include "sim/model/backward-memory.h"
 
 #include "tests/expect.h"
 

@@ -2,7 +2,7 @@
  * another way, and slow: a segment is a list of chunks, and each search looks at all of them. */
 #include "tests/expect.h"
 
-#include "sim/allocator/memory-snapshot.h"
+#include "sim/model/allocator/memory-snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* A tensor that bypasses layers: T5's decoder reads the encoder's output. Bytes at every cut, saved
  * activations of a run of layers, and the model file. */
-#include "sim/workload/net-model.h"
-#include "sim/workload/zoo/families.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-model.h"
+#include "sim/model/zoo/families.h"
+#include "sim/model/zoo/zoo.h"
 
 #include "tests/expect.h"
 

@@ -1,8 +1,8 @@
 /* Collectives: data movement and cost of every algorithm, and the two fidelities. */
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
-#include "sim/lower/cost.h"
-#include "sim/lower/lower.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
+#include "sim/core/lower/cost.h"
+#include "sim/core/lower/lower.h"
 #include "tests/expect.h"
 #include "topologies/topology.h"
 

@@ -1,6 +1,6 @@
 /* Estimates against profiles, kind by kind. */
-#include "sim/workload/foreign/pipedream-compare.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/foreign/pipedream-compare.h"
+#include "sim/model/zoo/zoo.h"
 
 #include "sim/base/file.h"
 #include "tests/expect.h"

@@ -1,7 +1,7 @@
 /* Costs: the file, and what scenarios make of it. */
 #include "calib/costs.h"
-#include "sim/lower/lower.h"
-#include "sim/scenario/scenario.h"
+#include "sim/core/lower/lower.h"
+#include "sim/run/scenario/scenario.h"
 #include "topologies/route.h"
 
 #include "expect.h"

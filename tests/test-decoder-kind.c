@@ -2,8 +2,8 @@
  * multiply-accumulates and kept bytes, over random choices. The count knows transformers, not the
  * network's operators. */
 #include "sim/base/random.h"
-#include "sim/workload/net-model.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-model.h"
+#include "sim/model/zoo/zoo.h"
 #include "tests/expect.h"
 
 #include <cjson/cJSON.h>

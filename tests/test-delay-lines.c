@@ -1,7 +1,7 @@
 /* Lines of events against an array that is searched: events of three delays, which come in the
  * order of times and tasks, whatever was removed before. */
 #include "sim/base/random.h"
-#include "sim/engine/delay-lines.h"
+#include "sim/core/engine/delay-lines.h"
 #include "tests/expect.h"
 
 #include <gsl/gsl_rng.h>

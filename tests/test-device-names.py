@@ -23,7 +23,7 @@ import descriptions
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 # Papers name the devices of their figures.
 FOLDERS = ['sim', 'topologies', 'schedules', 'plots', 'calib']
-ASIDE = 'sim/figures/'
+ASIDE = 'papers/'
 # What a command takes if it is not told, as its paper has it; and a topology of two generations.
 KNOWN = ['sim/cli/cmd-strategies.c', 'topologies/dgx1.c']
 

@@ -8,12 +8,12 @@
  *
  * The engine runs twice, with its shortcuts and without them (every_event): these two must be equal
  * bit by bit, always, also where no history is recorded, so that a fixed order of tasks needs no
- * events (sim/engine/in-order.h). They must also equal the reference engine bit by bit. With
+ * events (sim/core/engine/in-order.h). They must also equal the reference engine bit by bit. With
  * max_min sharing the two compute rates in different orders of operations, so an end can differ by
  * a picosecond, and ties may be broken or appear from there on. Such a run passes if the earliest
  * difference is one of rounding; these runs are counted, and must be few.
  */
-#include "sim/engine/in-order.h"
+#include "sim/core/engine/in-order.h"
 #include "tests/cases-drawn.h"
 #include "tests/random-graph.h"
 #include "tests/reference-engine.h"

@@ -3,8 +3,8 @@
  *
  * Unless said otherwise a link has 1e9 bytes/s: a byte takes 1000 ps.
  */
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "tests/reference-engine.h"
 #include "topologies/topology.h"

@@ -1,6 +1,6 @@
 /* The event queue against an array that is searched: every order of pushes, pops and moves. */
 #include "sim/base/random.h"
-#include "sim/engine/event-queue.h"
+#include "sim/core/engine/event-queue.h"
 #include "tests/expect.h"
 
 #include <gsl/gsl_rng.h>

@@ -1,10 +1,10 @@
 /* Exchanges in whole graphs: effects on memory, purposes, folded graphs and families of groups, run
  * by the engine and by the reference engine. */
-#include "sim/analysis/analysis.h"
-#include "sim/graph/builder.h"
-#include "sim/lower/lower.h"
-#include "sim/trace/results-reader.h"
-#include "sim/trace/results.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/graph/builder.h"
+#include "sim/core/lower/lower.h"
+#include "sim/core/trace/results-reader.h"
+#include "sim/core/trace/results.h"
 #include "tests/expect.h"
 #include "tests/reference-engine.h"
 #include "topologies/topology.h"

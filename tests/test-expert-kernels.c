@@ -1,7 +1,7 @@
 /* Traffic of kernels around experts, and how the host waits for rows, by hand (expert-kernels.h);
  * traffic of a product that adds its gradient to the sum (runtime-kernels.h). */
-#include "sim/workload/expert-kernels.h"
-#include "sim/workload/net-model.h"
+#include "sim/model/expert-kernels.h"
+#include "sim/model/net-model.h"
 #include "tests/expect.h"
 #include "tests/op-named.h"
 

@@ -4,7 +4,7 @@
 #include "calib/bench/measure/calibrate.h"
 #include "calib/bench/measure/measure.h"
 #include "calib/bench/replay/worker.h"
-#include "sim/replay/notes-trace.h"
+#include "sim/run/replay/notes-trace.h"
 #include "tests/fake-backend.h"
 
 #include <setjmp.h>

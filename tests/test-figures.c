@@ -1,11 +1,11 @@
 /* The table of figures: keys are unique and end in their unit as CONTRIBUTING.md pins it, closed
  * forms are about figures of the table, and sweeps take units from it. */
 #include "schedules/schedule.h"
-#include "sim/print/report.h"
+#include "sim/core/trace/results-reader.h"
+#include "sim/run/print/report.h"
 #include "sim/run/store-run.h"
-#include "sim/sweep/range.h"
-#include "sim/sweep/sweep-figures.h"
-#include "sim/trace/results-reader.h"
+#include "sim/study/sweep/range.h"
+#include "sim/study/sweep/sweep-figures.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

@@ -1,9 +1,9 @@
 /* Results files with correct checksums and impossible contents: each is refused, and the message
  * names the column and the expected value. */
-#include "sim/trace/file-layout.h"
-#include "sim/trace/results-reader.h"
-#include "sim/trace/results.h"
-#include "sim/trace/seal.h"
+#include "sim/core/trace/file-layout.h"
+#include "sim/core/trace/results-reader.h"
+#include "sim/core/trace/results.h"
+#include "sim/core/trace/seal.h"
 
 #include "tests/expect.h"
 #include "tests/synthetic-trace.h"

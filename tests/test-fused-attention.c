@@ -1,6 +1,6 @@
 /* Time of fused attention by head size and keys per query, by hand and against published
  * measurements (fused-attention.h). */
-#include "sim/workload/fused-attention.h"
+#include "sim/model/fused-attention.h"
 #include "tests/attention-net.h"
 #include "tests/expect.h"
 

@@ -1,5 +1,5 @@
 /* Task graphs: results of the builder, refusals of the checker, and how cycles are shown. */
-#include "sim/graph/builder.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "tests/random-graph.h"
 

@@ -1,5 +1,5 @@
 /* The layer over HDF5: values that are written come back, and failures leave no files. */
-#include "sim/trace/h5.h"
+#include "sim/core/trace/h5.h"
 
 #include "tests/expect.h"
 

@@ -1,6 +1,6 @@
 /* Halos against a slow walk over all pairs of an output row and an input row, and against the
  * closed form for the inside of an image. */
-#include "sim/workload/halo.h"
+#include "sim/model/halo.h"
 
 #include "tests/expect.h"
 

@@ -1,6 +1,6 @@
 /* config.json of transformers: parameters against the published ones. */
-#include "sim/workload/foreign/huggingface.h"
-#include "sim/workload/net-model.h"
+#include "sim/model/foreign/huggingface.h"
+#include "sim/model/net-model.h"
 
 #include "tests/expect.h"
 

@@ -1,6 +1,6 @@
 /* Lists of ids, sorted as qsort does: of all lengths and of ids that differ in all digits. */
 #include "sim/base/random.h"
-#include "sim/engine/ready.h"
+#include "sim/core/engine/ready.h"
 #include "tests/expect.h"
 
 #include <gsl/gsl_rng.h>

@@ -90,6 +90,7 @@ static const ignored rows[] = {
      "'nccl_algorithm': 'tree'", "\"nccl\""},
     {"/runtime/fused", CHAIN, ", 'runtime': {'name': 'torchtitan'", "'fused': true", named},
     {"/runtime/host", CHAIN, ", 'runtime': {'name': 'ideal'", "'host': '1 s'", named},
+    {"/runtime/host_call", CHAIN, ", 'runtime': {'name': 'ideal'", "'host_call': '1 s'", named},
     {"/runtime/host_kernel", CHAIN, ", 'runtime': {'name': 'ideal'", "'host_kernel': '1 s'", named},
     {"/runtime/host_product_backward", CHAIN, ", 'runtime': {'name': 'ideal'",
      "'host_product_backward': '1 s'", named},

@@ -1,5 +1,5 @@
 /* The interval around a predicted step time: contents of a model's file, and coverage. */
-#include "sim/validate/interval.h"
+#include "sim/study/validate/interval.h"
 #include "tests/expect.h"
 
 #include <math.h>

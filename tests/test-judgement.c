@@ -1,7 +1,7 @@
 /* Judgement of predictions, on small cases by hand: ranking of layouts, trends, verdicts, other
  * tools. */
 #include "sim/base/text-stream.h"
-#include "sim/validate/judgement.h"
+#include "sim/study/validate/judgement.h"
 #include "tests/expect.h"
 
 #include <math.h>

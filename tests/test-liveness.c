@@ -6,10 +6,10 @@
  * by the rules in op-cost.h, kept.h, backward-memory.h, recompute.h and net-local.h.
  *
  * Operator p of n runs forward at the instant p, and backward at the instant 2 n - 1 - p. */
-#include "sim/workload/kept.h"
-#include "sim/workload/net-local.h"
-#include "sim/workload/net-model.h"
-#include "sim/workload/recompute.h"
+#include "sim/model/kept.h"
+#include "sim/model/net-local.h"
+#include "sim/model/net-model.h"
+#include "sim/model/recompute.h"
 #include "tests/expect.h"
 #include "tests/random-net.h"
 

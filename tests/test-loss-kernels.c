@@ -1,5 +1,5 @@
 /* Traffic of a loss's kernels, by hand (loss-kernels.h). */
-#include "sim/workload/loss-kernels.h"
+#include "sim/model/loss-kernels.h"
 #include "tests/expect.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
  *
  * The full run records its history, so it goes event by event, over a graph. */
 #include "sim/base/random.h"
-#include "sim/engine/task-window.h"
-#include "sim/print/report.h"
+#include "sim/core/engine/task-window.h"
 #include "sim/run/low-memory.h"
+#include "sim/run/print/report.h"
 #include "tests/expect.h"
 #include "tests/random-scenario.h"
 #include "tests/run-scenario.h"

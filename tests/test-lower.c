@@ -2,10 +2,10 @@
  * every rank is a set of the ranks that contributed to it, tasks start and end in a random order
  * that the dependencies allow, and in the end every rank must hold the complete sum, with one
  * contribution of each rank. */
-#include "sim/lower/lower.h"
+#include "sim/core/lower/lower.h"
 
 #include "sim/base/random.h"
-#include "sim/graph/builder.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 
 #include <gsl/gsl_rng.h>

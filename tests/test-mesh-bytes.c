@@ -4,7 +4,7 @@
  *
  * An axis is identified by the size of its groups and the distance of their devices: device number
  * tensor + T (space + X (context + C data)). Experts are expert tensor + ET (expert + E data). */
-#include "sim/workload/layout.h"
+#include "sim/model/layout.h"
 #include "tests/expect.h"
 #include "tests/random-net.h"
 #include "tests/run-scenario.h"

@@ -1,6 +1,6 @@
 /* Models: reading, scaling and summing layers, against values derived by hand. */
 #include "sim/base/text.h"
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 #include "sim/base/file.h"
 

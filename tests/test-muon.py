@@ -4,7 +4,7 @@
 A small Llama is trained on a device that multiplies at 1 Tflop/s and moves 1 TB/s, where the time
 of an update is a sum of flop and bytes. Which matrices there are, what orthogonalising takes, what
 is kept, and which device of several has which matrices are counted here from the papers' and the
-frameworks' definitions (sim/workload/muon.h, schedules/matrices.h), matrix by matrix.
+frameworks' definitions (sim/model/muon.h, schedules/matrices.h), matrix by matrix.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 /* Scenarios with a named model and device: results and refusals. */
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 
 #include "tests/expect.h"
 

@@ -1,6 +1,6 @@
 /* NCCL's choice of algorithm and protocol, and what it expects that to take: by hand from
  * src/graph/tuning.cc, and held against what nccl-tests and others measured. */
-#include "sim/lower/nccl.h"
+#include "sim/core/lower/nccl.h"
 #include "tests/expect.h"
 
 #include <math.h>

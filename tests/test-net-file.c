@@ -1,10 +1,10 @@
 /* Networks that are printed and read back: the same models, whole and divided; and what is wrong
  * with a file. */
-#include "sim/workload/net-file.h"
+#include "sim/model/net-file.h"
 
-#include "sim/workload/net-json.h"
-#include "sim/workload/net-local.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-json.h"
+#include "sim/model/net-local.h"
+#include "sim/model/zoo/zoo.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

@@ -1,10 +1,10 @@
 /* Networks of one place of a grid: exchanges, memory, weights and work against counts from
  * definitions. */
-#include "sim/workload/net-local.h"
-#include "sim/workload/net-model.h"
-#include "sim/workload/op-cost.h"
-#include "sim/workload/recompute.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-local.h"
+#include "sim/model/net-model.h"
+#include "sim/model/op-cost.h"
+#include "sim/model/recompute.h"
+#include "sim/model/zoo/zoo.h"
 #include "tests/expect.h"
 #include "tests/largest-place.h"
 #include "tests/random-net.h"

@@ -1,7 +1,7 @@
 /* Shares of links: hand-derived rates, and the certificate of max-min fairness at every instant. */
 #include "sim/base/random.h"
-#include "sim/engine/network.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/network.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "topologies/topology.h"
 

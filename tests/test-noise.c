@@ -1,8 +1,8 @@
 /* Noise: distributions, by their moments; slow tasks and background messages in the engine, by hand
  * and against the reference engine on a graph that contains those messages; repeated runs. */
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "sim/run/figures.h"
 #include "sim/run/repeat.h"
 #include "tests/expect.h"

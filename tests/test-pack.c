@@ -1,5 +1,5 @@
 /* zlib decompresses the packer's output, and the joined planes are the values. */
-#include "sim/trace/pack.h"
+#include "sim/core/trace/pack.h"
 
 #include "tests/expect.h"
 

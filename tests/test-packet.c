@@ -1,6 +1,6 @@
 /* Messages between processes of a team, and the order in which points are started. */
 #include "sim/base/json.h"
-#include "sim/team/packet.h"
+#include "sim/study/team/packet.h"
 #include "tests/expect.h"
 
 #include <math.h>

@@ -429,6 +429,56 @@ class Rows(unittest.TestCase):
         row = rows(page())[f'W&S: OSDP over pure strategies: mean ({len(gains)} pairs)']
         self.assertAlmostEqual(number(row[2]), sum(gains) / len(gains), delta=0.06)
 
+    def test_osdp_in_stages(self):
+        """3D + OSDP over 3D with a small model: all combinations, batches and shares of sharded
+        slices, each run by itself; the best of those that fit. The models of the study have to
+        differ: in the probability of dropout, which takes no time."""
+        model = {'layers': 4, 'hidden': 256, 'sequence': 64, 'vocabulary': 512}
+        memories = ['30 MB', '60 MB']
+        scenario = json.loads(read(ROOT, 'scenarios', 'papers', 'osdp-8gpu.json'))
+        del scenario['sweep']
+        scenario['model']['parameters'] = model
+        path = os.path.join(FOLDER, 'stages.json')
+        gains = []
+        for memory in memories:
+            scenario['platform']['memory'] = memory
+            best = {'plain': 0, 'sharded': 0}
+            for stages, tensor in ((1, 2), (1, 4), (2, 1), (2, 2), (2, 4), (4, 1), (4, 2)):
+                data = 8 // stages // tensor
+                scenario['schedule'] = {'kind': 'gpipe', 'micro_batches': 8} if stages > 1 else \
+                    {'kind': 'sequential', 'micro_batches': 1}
+                batch, fits = 8 * data if stages > 1 else 8, True
+                while fits:
+                    scenario['model']['batch_size'] = batch
+                    fits = False
+                    for sharded, once in itertools.product(range(5 if data > 1 else 1), (0, 1)):
+                        scenario['parallel'] = {'pipeline': stages, 'tensor': tensor, 'data': data}
+                        if sharded:
+                            scenario['parallel'].update(
+                                rules=[{'layers': '*', 'sharded': sharded / 4}],
+                                gather_once=bool(once))
+                        with open(path, 'w', encoding='utf-8') as file:
+                            json.dump(scenario, file)
+                        made = self.printed('run', path, '--no-output', '--json')
+                        if made['out_of_memory']:
+                            continue
+                        fits = True
+                        rate = made['throughput_samples_per_s']
+                        best['sharded'] = max(best['sharded'], rate)
+                        if not sharded:
+                            best['plain'] = max(best['plain'], rate)
+                    batch *= 2
+            gains.append(100 * (best['sharded'] / best['plain'] - 1))
+        body = figures('stages', '--scenarios', short(papers__osdp_8gpu={
+            '/model/parameters': [dict(model, dropout=0.01 * i) for i in range(1, 13)],
+            '/platform/memory': memories,
+            '/model/recompute': [False]}), only=['osdp-fig5'])['osdp-fig5']
+        made = rows(body)
+        self.assertGreater(max(gains), 1)
+        for word, value in (('mean', sum(gains) / len(gains)), ('largest', max(gains))):
+            self.assertAlmostEqual(number(made[f'3D + OSDP over 3D: {word} (24 pairs)'][2]), value,
+                                   delta=0.06)
+
     def test_bound_of_modes(self):
         """16 bytes a parameter are whole in data mode, an eighth in sharded mode. With a share s in
         data mode 3 - s (with checkpointing 4 - 2 s) of the weights' bytes are moved. Of the table's

@@ -1,6 +1,6 @@
 /* The section "parallel": inferred sizes, incompatible settings, and devices that are simulated on
  * behalf of others. */
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

@@ -2,7 +2,7 @@
  * of a checker that unrolls it and looks at every picosecond. Patterns in plans' files. */
 #include "schedules/plan/periodic-program.h"
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
+#include "sim/core/engine/engine.h"
 #include "tests/expect.h"
 #include "tests/listed-formula.h"
 #include "tests/random-chain.h"

@@ -1,6 +1,6 @@
 /* PipeDream profiles: what becomes of small graphs, derived by hand; of random ones, compared with
  * a slow reference; of measured ones, where they are present. */
-#include "sim/workload/foreign/pipedream.h"
+#include "sim/model/foreign/pipedream.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* The pipeline's own bubble versus exposed communication: two stages of GPipe and 1F1B, derived by
  * hand. Each stage is on two identical devices: together they are a group of a tensor or a data
  * axis, whose collectives are one delay. */
-#include "sim/analysis/analysis.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "topologies/topology.h"
 

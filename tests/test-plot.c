@@ -1,8 +1,8 @@
 /* Plots: refusals of the reader, input of gnuplot, and complete pictures. */
 #include "plots/plot.h"
+#include "sim/core/trace/results-reader.h"
+#include "sim/core/trace/results.h"
 #include "sim/run/store-run.h"
-#include "sim/trace/results-reader.h"
-#include "sim/trace/results.h"
 
 #include "tests/expect.h"
 #include "tests/run-scenario.h"

@@ -1,6 +1,6 @@
 /* Narrow types of operands: types of products, transfers, casts and saved tensors. */
-#include "sim/workload/net-model.h"
-#include "sim/workload/op-shape.h"
+#include "sim/model/net-model.h"
+#include "sim/model/op-shape.h"
 
 #include "tests/expect.h"
 #include "tests/run-scenario.h"

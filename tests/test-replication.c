@@ -2,7 +2,7 @@
  * of random graphs against all sets of nodes; measured profiles. */
 #include "schedules/plan/replication.h"
 #include "sim/base/random.h"
-#include "sim/workload/foreign/pipedream-prefixes.h"
+#include "sim/model/foreign/pipedream-prefixes.h"
 #include "tests/expect.h"
 
 #include <gsl/gsl_rng.h>

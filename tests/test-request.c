@@ -1,7 +1,7 @@
 /* Requests of `sim` to a bench program: they are read as written, and errors are reported with
  * their place. */
+#include "calib/bench/request/request.h"
 #include "calib/costs.h"
-#include "calib/request/request.h"
 #include "tests/expect.h"
 
 #include <stdlib.h>

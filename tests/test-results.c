@@ -1,9 +1,9 @@
 /* Results files: the schema, by values derived by hand, by other programs, and by walking the
  * file. */
 #include "sim/base/file.h"
-#include "sim/trace/contents.h"
-#include "sim/trace/results-reader.h"
-#include "sim/trace/results.h"
+#include "sim/core/trace/contents.h"
+#include "sim/core/trace/results-reader.h"
+#include "sim/core/trace/results.h"
 
 #include "tests/expect.h"
 #include "tests/synthetic-trace.h"

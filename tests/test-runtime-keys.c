@@ -1,9 +1,9 @@
 /* Effects of single keys of runtimes on a run, by hand: collectives that reach part of the links'
  * bandwidth and take a while to begin, products that overlap tensor-parallel collectives, fused
  * kernels, and a host that is slower than the device. */
+#include "sim/model/net-model.h"
 #include "sim/run/figures.h"
 #include "sim/run/step-parts.h"
-#include "sim/workload/net-model.h"
 #include "tests/attention-net.h"
 #include "tests/expect.h"
 #include "tests/op-named.h"

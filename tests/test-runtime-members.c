@@ -1,7 +1,7 @@
 /* Effect of each member of a runtime on a run, and the reported origin of its value. A member
  * without a row fails the test. */
+#include "sim/run/scenario/runtime-section.h"
 #include "sim/run/simulate.h"
-#include "sim/scenario/runtime-section.h"
 #include "tests/expect.h"
 
 #include <cjson/cJSON.h>
@@ -242,6 +242,7 @@ static const effect effects[] = {
     {.key = "/runtime/loss", .elsewhere = "loss-kernels: moves_logits"},
     /* a layer whose kernels take microseconds takes what the host does for them */
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", host_forward, true, 2, NULL},
+    {.key = "/runtime/host_call", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/host_product_backward", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/batch_operators", .elsewhere = "runtime: test_host_of_halves"},

@@ -1,6 +1,6 @@
 /* Runtimes: bundles of defaults, and what their kernels take. */
-#include "sim/scenario/figure-origins.h"
-#include "sim/scenario/runtime-section.h"
+#include "sim/run/scenario/figure-origins.h"
+#include "sim/run/scenario/runtime-section.h"
 
 #include "tests/expect.h"
 
@@ -432,8 +432,8 @@ static void test_seconds(void **state)
  * graph or not. With a host that takes 2.5 times as long, all of it. Gradients of weights and
  * biases that are separate tensors are added by 2 more kernels. Attention without a fused kernel is
  * 3 operators forward and 6 backward. Four experts that are separate modules are four operators;
- * the backward of a linear layer may take 25 us instead of 10, other operators do not. A message is
- * an operator with a kernel. */
+ * the backward of a linear layer may take 25 us instead of 10, other operators do not. All of
+ * them may take 4 us backward, and so may a message, which has one kernel. */
 static const struct {
     const char *row;
     cs_op_kind kind;
@@ -443,6 +443,7 @@ static const struct {
     bool apart;
     uint32_t modules;
     bool longer;
+    double call; /* us */
 } host_rows[] = {
     {"linear", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 1, 13, 16},
     {"in a graph", CS_OP_LINEAR, true, true, CS_PRECISION_BF16, 1, 0, 0},
@@ -461,6 +462,10 @@ static const struct {
     {"no product", CS_OP_ATTENTION, false, true, CS_PRECISION_BF16, 1, 33, 66, .longer = true},
     {"products of experts", CS_OP_GROUPED_LINEAR, false, true, CS_PRECISION_BF16, 2, 104, 248,
      .modules = 4, .longer = true},
+    {"calls", CS_OP_RMS_NORM, false, true, CS_PRECISION_BF16, 1, 13, 10, .call = 4},
+    {"calls of attention", CS_OP_ATTENTION, false, true, CS_PRECISION_BF16, 2.5, 82.5, 75,
+     .call = 4},
+    {"no call", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 1, 13, 31, .longer = true, .call = 4},
 };
 
 static void test_host(void **state)
@@ -475,6 +480,7 @@ static void test_host(void **state)
         cost.modules = host_rows[i].modules;
         const cs_runtime_kernels kernels = {.given = true,
                                             .host = 10 * MICROSECOND,
+                                            .host_call = (cs_time)host_rows[i].call * MICROSECOND,
                                             .host_kernel = MICROSECOND,
                                             .host_product_backward =
                                                 host_rows[i].longer ? 25 * MICROSECOND : 0,
@@ -492,7 +498,8 @@ static void test_host(void **state)
             fabs(backward - host_rows[i].backward) > 1e-9)
             fail_msg("%s: expected %g and %g us, got %g and %g", host_rows[i].row,
                      host_rows[i].forward, host_rows[i].backward, got.forward * 1e6, backward);
-        const double message = host_rows[i].graphs ? 0 : 11e-6 * host_rows[i].factor;
+        const double one = host_rows[i].call > 0 ? host_rows[i].call + 1 : 11;
+        const double message = host_rows[i].graphs ? 0 : one * 1e-6 * host_rows[i].factor;
         assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
 }

@@ -1,7 +1,7 @@
 /* Samples of memory come back as they were added, and hash as their array does. */
 #include "sim/base/hash.h"
 #include "sim/base/random.h"
-#include "sim/trace/trace.h"
+#include "sim/core/trace/trace.h"
 #include "tests/expect.h"
 
 #include <gsl/gsl_rng.h>

@@ -1,8 +1,8 @@
 /* Series, which are tasks of several parts, run like their parts one by one, in time and in their
  * device's memory. */
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "topologies/topology.h"
 

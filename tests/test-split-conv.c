@@ -1,9 +1,9 @@
 /* Convolutional networks divided over space, filters, channels and samples: exchanges and memory
  * of drawn networks and splits, against counts from definitions. */
-#include "sim/workload/net-local.h"
-#include "sim/workload/net-model.h"
-#include "sim/workload/op-cost.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-local.h"
+#include "sim/model/net-model.h"
+#include "sim/model/op-cost.h"
+#include "sim/model/zoo/zoo.h"
 #include "tests/expect.h"
 #include "tests/largest-place.h"
 #include "tests/random-net.h"

@@ -1,6 +1,6 @@
 /* Grids of devices: the groups of all axes against the definition, coordinate by coordinate. */
 #include "sim/base/random.h"
-#include "sim/workload/split.h"
+#include "sim/model/split.h"
 #include "tests/expect.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* How old the weights were, on small traces made by hand: what each task read is chosen here, and
  * the figures follow from it in the comments. */
-#include "sim/analysis/staleness.h"
-#include "sim/graph/builder.h"
+#include "sim/core/analysis/staleness.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Saved tensors of fused kernels, by hand; tapes compared with the model: after a forward they
  * keep as many bytes as the layers do, and after a backward nothing. */
-#include "sim/workload/net-model.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-model.h"
+#include "sim/model/zoo/zoo.h"
 
 #include "tests/expect.h"
 

@@ -1,6 +1,6 @@
 /* Traces of PyTorch's profiler: times by module, and what is said when something is lacking. */
-#include "sim/workload/foreign/gzip.h"
-#include "sim/workload/foreign/torch-trace.h"
+#include "sim/model/foreign/gzip.h"
+#include "sim/model/foreign/torch-trace.h"
 
 #include "tests/expect.h"
 

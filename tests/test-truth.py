@@ -271,7 +271,7 @@ class Like(InFolder):
 
     def test_nine_of_ten(self):
         """The interval, computed again from the model in facts/left-out.json by the formulas of
-        sim/validate/interval.h."""
+        sim/study/validate/interval.h."""
         facts = os.path.dirname(POINTS_FOLDER)
         with open(os.path.join(facts, 'left-out.json'), encoding='utf-8') as file:
             model = json.load(file)['interval']

@@ -1,11 +1,11 @@
 /* Measured points: reading them, their scenarios, their predictions, sums of errors. */
 #include "sim/run/figures.h"
-#include "sim/validate/point-selection.h"
+#include "sim/study/validate/point-selection.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
-#include "sim/validate/error-parts.h"
-#include "sim/validate/error-table.h"
+#include "sim/study/validate/error-parts.h"
+#include "sim/study/validate/error-table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -668,6 +668,14 @@ static const struct rule {
      "targets", "[\"q_proj\"]"},
     {"those of others", LLAMA("Megatron-LM", "'lora': true"), "model", "lora", "targets",
      "[\"q_proj\",\"o_proj\"]"},
+    {"recomputation that the source doubts",
+     MEGATRON GPUS(1) "'measured': {}, 'recompute': 'full', 'precision': 'bf16', 'unknown': "
+                      "['versions', 'whether layers were recomputed, as its configuration says']",
+     "model", "recompute", NULL, "false"},
+    {"recomputation by a configuration",
+     MEGATRON GPUS(1) "'measured': {}, 'recompute': 'full', 'precision': 'bf16', 'unknown': "
+                      "['recomputation as the configuration says']",
+     "model", "recompute", NULL, "true"},
     {"norms of GPT",
      MEGATRON GPUS(1) "'measured': {}, 'recompute': 'selective:[layernorm]', 'precision': 'bf16'",
      "model", "recompute_operators", NULL, "[\"ln_1\",\"ln_2\"]"},

@@ -3,8 +3,8 @@
  *
  * A task takes 10 ps unless said otherwise; a version has 100 bytes.
  */
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "tests/reference-engine.h"
 #include "topologies/topology.h"
 

@@ -1,5 +1,5 @@
 /* Winograd's minimal filtering: which convolutions, how much of it, and how long. */
-#include "sim/workload/accelerator.h"
+#include "sim/model/accelerator.h"
 
 #include <math.h>
 

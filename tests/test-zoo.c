@@ -1,7 +1,7 @@
 /* Networks of the zoo: parameters and multiply-accumulates against published numbers, chains, and
  * what users get wrong. */
-#include "sim/workload/net-model.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-model.h"
+#include "sim/model/zoo/zoo.h"
 
 #include "tests/expect.h"
 

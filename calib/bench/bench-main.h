@@ -1,5 +1,5 @@
 /* What the bench programs have in common: `sim` starts one of them in a mode
- * (calib/request/request.h). */
+ * (calib/bench/request/request.h). */
 #ifndef CS_CALIB_BENCH_MAIN_H
 #define CS_CALIB_BENCH_MAIN_H
 

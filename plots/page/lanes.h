@@ -4,7 +4,7 @@
 #ifndef CS_PLOTS_PAGE_LANES_H
 #define CS_PLOTS_PAGE_LANES_H
 
-#include "sim/trace/results-reader.h"
+#include "sim/core/trace/results-reader.h"
 
 enum {
     CS_PAGE_LANE_COMPUTE,

@@ -4,7 +4,7 @@
 
 #include "plots/page/packed.h"
 #include "plots/page/page-json.h"
-#include "sim/trace/results-reader.h"
+#include "sim/core/trace/results-reader.h"
 
 typedef struct cs_page_part {
     cs_page_json json;

@@ -1,7 +1,7 @@
 #include "plots/page/page-points.h"
 
+#include "sim/core/trace/results-reader.h"
 #include "sim/run/figures.h"
-#include "sim/trace/results-reader.h"
 
 #include <inttypes.h>
 #include <math.h>

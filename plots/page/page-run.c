@@ -4,8 +4,8 @@
 #include "plots/page/page-segments.h"
 #include "plots/sheet.h"
 #include "sim/base/vector.h"
+#include "sim/core/trace/results-reader.h"
 #include "sim/run/figures.h"
-#include "sim/trace/results-reader.h"
 
 #include <inttypes.h>
 #include <math.h>

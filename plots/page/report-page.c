@@ -6,8 +6,8 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/version.h"
-#include "sim/trace/results-reader.h"
-#include "sim/trace/results-schema.h"
+#include "sim/core/trace/results-reader.h"
+#include "sim/core/trace/results-schema.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@ const char *const cs_osdp_surge_names[] = {"maximum", "sum", NULL};
 
 __extension__ typedef __int128 wide;
 
-/* Sums over all operators of more than one quantity stay below 2^63. */
+/* Limit of the sum over all operators, so that a few such sums stay below 2^63. */
 static const int64_t most_of_all = INT64_MAX / 8;
 
 static int64_t divide_up(int64_t bytes, int64_t n)
@@ -22,7 +22,7 @@ typedef struct setting {
     uint32_t batch;
 } setting;
 
-/* What was given for model->samples; false when it does not fit. */
+/* Scales a value from model->samples to the batch. Returns false if it overflows. */
 static bool scale(const setting *s, int64_t given, int64_t *out)
 {
     const wide samples = s->model->samples;
@@ -33,7 +33,7 @@ static bool scale(const setting *s, int64_t given, int64_t *out)
     return true;
 }
 
-/* c(m) */
+/* c(m), the time of a ring. */
 static bool ring_time(const cs_osdp_model *model, int64_t bytes, cs_time *time)
 {
     const int64_t n = model->devices;
@@ -57,7 +57,7 @@ static bool time_of(const setting *s, const cs_osdp_operator *op, cs_osdp_choice
            cs_time_add(*time, compute, time);
 }
 
-/* States of the sharded slices, before they are divided over the devices. */
+/* States of the sharded slices, before division among the devices. */
 static int64_t sharded_states(const cs_osdp_operator *op, cs_osdp_choice choice)
 {
     const wide slices = (wide)divide_up(op->states, choice.slices) * choice.sharded;
@@ -94,7 +94,8 @@ static bool may_choose(const setting *s, const cs_osdp_operator *op, cs_osdp_cho
         return choice.slices == 1 && !sharded;
     return (!data || (s->rules->modes & CS_OSDP_DATA)) &&
            (!sharded || (s->rules->modes & CS_OSDP_SHARDED)) &&
-           (choice.slices == 1 || sharded); /* cutting what is replicated whole helps nobody */
+           /* splitting an operator that is fully replicated has no benefit */
+           (choice.slices == 1 || sharded);
 }
 
 static uint32_t most_slices(const setting *s, const cs_osdp_operator *op)
@@ -133,7 +134,7 @@ static bool are_alike(const cs_osdp_operator *a, const cs_osdp_operator *b)
            a->slices == b->slices;
 }
 
-/* The first operator like this one. */
+/* First operator equal to this one. */
 static uint32_t first_alike(const cs_osdp_model *model, const uint32_t *first, uint32_t n_kinds,
                             uint32_t op)
 {
@@ -144,7 +145,7 @@ static uint32_t first_alike(const cs_osdp_model *model, const uint32_t *first, u
     return n_kinds;
 }
 
-/* No plan takes more than the sums of the largest. */
+/* Checks that the largest options of all operators together do not overflow. */
 static cs_status check_sums(const cs_osdp_menu *menu, uint32_t batch, cs_error *error)
 {
     wide memory = menu->fixed_bytes, time = 0;
@@ -219,7 +220,7 @@ cs_osdp_cost cs_osdp_cost_of(const cs_osdp_menu *menu, const cs_osdp_choice *cho
     return cost;
 }
 
-/* The least memory of a kind's options whose extra bytes are at most `extra`; -1: there is none. */
+/* Least memory of a kind's options whose extra bytes are at most `extra`; -1: none. */
 static int64_t least_of(const cs_osdp_kind *kind, int64_t extra)
 {
     int64_t least = -1;

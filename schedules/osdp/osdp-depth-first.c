@@ -9,9 +9,9 @@ enum { STEPS_BETWEEN_LOOKS = 1 << 16 };
 typedef struct walk {
     const cs_osdp_menu *menu;
     const cs_osdp_search *search;
-    uint32_t *at;         /* per operator that is decided: the option after the one that it has */
-    cs_osdp_cost *before; /* of the operators before this one, without surge */
-    int64_t *surge;       /* the largest of them */
+    uint32_t *at;         /* per decided operator: index of the option after its current one */
+    cs_osdp_cost *before; /* cost of the earlier operators, without surge */
+    int64_t *surge;       /* largest surge of the earlier operators */
     cs_osdp_plan *plan;
 } walk;
 
@@ -29,7 +29,7 @@ static void keep(walk *w, cs_osdp_cost cost, int64_t surge)
         plan->choices[i] = kind_at(w, i)->options[w->at[i] - 1].choice;
 }
 
-/* Gives operator `op` its next option; false when that is pruned. */
+/* Gives operator `op` its next option. Returns false if that is pruned. */
 static bool decide(walk *w, uint32_t op)
 {
     const cs_osdp_option *option = &kind_at(w, op)->options[w->at[op]++];
@@ -92,7 +92,7 @@ cs_status cs_osdp_search_depth_first(const cs_osdp_menu *menu, const cs_osdp_sea
               calloc(n, sizeof(*w.surge)),
               plan};
     cs_status status = w.at && w.before && w.surge ? CS_OK : cs_error_no_memory(error);
-    plan->cost.time = bound; /* what a plan must be faster than */
+    plan->cost.time = bound; /* a plan must be faster than this */
     if (status == CS_OK && menu->n > 0)
         status = go(&w, error);
     free(w.at);

@@ -1,10 +1,10 @@
-/* The exact search of one batch: dynamic programming over the operators, with bounds from the
- * linear relaxation of those that are still open.
+/* The exact search for one batch: dynamic programming over the operators, with lower bounds from
+ * the linear relaxation of the open operators.
  *
- * Of each kind of operators the options on the lower convex hull of memory and time form a path
- * from the least memory to the least time, whose edges save less and less time per byte. All open
- * operators' edges, the steepest first, are the relaxation: what memory is left buys edges, the
- * last one in part. Bought without that part it is a plan. */
+ * For each kind of operators, the options on the lower convex hull of memory and time form a path
+ * from the least memory to the least time, whose edges save less and less time per byte. The
+ * relaxation takes the edges of all open operators, the steepest first: the remaining memory buys
+ * edges, the last one in part. Without that part the purchase is a plan. */
 #include "schedules/osdp/osdp-search.h"
 #include "sim/base/vector.h"
 
@@ -13,28 +13,28 @@
 
 __extension__ typedef __int128 wide;
 
-/* Saves `time` for `memory` more bytes, by going from one option of a kind to another. */
+/* Step from one option of a kind to another, which saves `time` for `memory` more bytes. */
 typedef struct edge {
     int64_t memory;
     cs_time time;
-    uint32_t kind, to; /* the option that it leads to */
-    uint32_t step;     /* its number on the path of its kind */
+    uint32_t kind, to; /* option at the end of the step */
+    uint32_t step;     /* position on the path of its kind */
 } edge;
 
-/* Options within a surge, the least memory first, none better in both than another. */
+/* Options within a surge, sorted by memory, each faster than those before it. */
 typedef struct kind {
     cs_osdp_option *options;
     uint32_t n;
-    int64_t span; /* of memory */
-    bool taken;   /* its operators are in the order already */
+    int64_t span; /* difference between the largest and the smallest memory */
+    bool taken;   /* whether its operators are in the order already */
 } kind;
 
-/* Edges are bought whole up to number `n`, and of that one `part` operators. */
+/* Edges that a budget of bytes buys: all before number `n`, and `part` operators of edge `n`. */
 typedef struct purchase {
     uint32_t n, part;
 } purchase;
 
-/* Sums over the edges before a number, for the operators that are open at a stage. */
+/* Sums over the edges before a number, for the operators open at a stage. */
 typedef struct sums {
     int64_t memory;
     cs_time time;
@@ -43,30 +43,30 @@ typedef struct sums {
 typedef struct state {
     int64_t memory;
     cs_time time;
-    uint32_t parent; /* of the stage before */
-    uint32_t option; /* of the operator before this stage */
+    uint32_t parent; /* state of the previous stage */
+    uint32_t option; /* option of the operator decided just before this stage */
 } state;
 
-/* Stage i: the operators order[0 .. i) are decided. */
+/* Search state. At stage i, operators order[0] to order[i - 1] are decided. */
 typedef struct exact {
     const cs_osdp_menu *menu;
     const cs_progress *progress;
     cs_osdp_plan *plan;
-    cs_time best; /* of the plan that is known, or the bound */
+    cs_time best; /* time of the best known plan, or the bound */
     int64_t surge, limit;
     kind *kinds;
-    cs_osdp_option *options;   /* of all kinds, one behind the other */
-    uint32_t *order, *kind_at; /* operators, those of a kind together; the kind per stage */
+    cs_osdp_option *options;   /* options of all kinds, one kind after the other */
+    uint32_t *order, *kind_at; /* operators grouped by kind; kind per stage */
     edge *edges;
     uint32_t n_edges;
-    sums *bought; /* per stage and edge, n_edges + 1 each */
+    sums *bought; /* per stage, n_edges + 1 entries each */
     uint32_t cap_bought;
-    uint32_t *open; /* per stage and kind: operators that are open */
+    uint32_t *open; /* per stage and kind: number of open operators */
     sums *least;    /* per stage: all open operators with their least memory */
-    state *states;  /* of all stages */
+    state *states;  /* states of all stages */
     uint32_t n_states, cap_states;
-    uint32_t *first; /* per stage, and the end */
-    uint32_t *heads; /* per option: the next state to merge */
+    uint32_t *first; /* first state of each stage, and the end */
+    uint32_t *heads; /* per option: next state to merge */
 } exact;
 
 /* ---- options and edges ---- */
@@ -81,7 +81,7 @@ static int by_memory(const void *a, const void *b)
     return 0;
 }
 
-/* Fills a kind with the options that fit within the surge; false when there is none. */
+/* Fills a kind with the options that fit within the surge. Returns false if there are none. */
 static bool filter(const cs_osdp_kind *from, int64_t surge, kind *to)
 {
     uint32_t n = 0;
@@ -100,7 +100,7 @@ static bool filter(const cs_osdp_kind *from, int64_t surge, kind *to)
     return to->n > 0;
 }
 
-/* Whether going a to c saves at least as much per byte as a to b. */
+/* Whether going from a to c saves at least as much time per byte as from a to b. */
 static bool is_steeper(const cs_osdp_option *a, const cs_osdp_option *b, const cs_osdp_option *c)
 {
     return (wide)(a->time - c->time) * (b->memory - a->memory) >=
@@ -124,7 +124,7 @@ static void add_edges(exact *x, uint32_t number)
     }
 }
 
-/* The steepest first; those of a kind stay in their order. */
+/* Sorts edges by steepness; edges of one kind keep their order. */
 static int by_slope(const void *a, const void *b)
 {
     const edge *x = a, *y = b;
@@ -138,7 +138,8 @@ static int by_slope(const void *a, const void *b)
 
 /* ---- stages ---- */
 
-/* Kinds whose options are furthest apart in memory come first: the last ones fill what is left. */
+/* Sorts kinds by the spread of their options' memory, largest first, so that the last kinds fill
+ * the remaining memory. */
 static void order_operators(exact *x)
 {
     const uint32_t n_kinds = x->menu->n_kinds;
@@ -197,7 +198,7 @@ static void sum_edges(exact *x, uint32_t stage)
 
 /* ---- bounds ---- */
 
-/* What so many bytes buy, and the time below which no plan can then come. */
+/* Finds what `bytes` buy, and a lower bound of the time of all plans from here. */
 static cs_time relax(const exact *x, uint32_t stage, int64_t bytes, purchase *what, cs_time *whole)
 {
     const sums *sum = bought_at(x, stage);
@@ -228,8 +229,7 @@ static void choose(exact *x, uint32_t stage, uint32_t option)
     x->plan->choices[x->order[stage]] = x->kinds[x->kind_at[stage]].options[option].choice;
 }
 
-/* How far along the path of its kind the operators that are open at a stage go: the j-th of a kind.
- */
+/* Option of the j-th open operator of a kind after a purchase. */
 static uint32_t bought_option(const exact *x, uint32_t number, purchase what, uint32_t j)
 {
     uint32_t option = 0;
@@ -240,7 +240,7 @@ static uint32_t bought_option(const exact *x, uint32_t number, purchase what, ui
     return option;
 }
 
-/* The state's choices, and for what is open what is bought. */
+/* Records the state's choices, and what was bought for open operators, as the best plan. */
 static void keep(exact *x, uint32_t stage, const state *at, purchase what)
 {
     uint32_t j = 0;
@@ -255,7 +255,7 @@ static void keep(exact *x, uint32_t stage, const state *at, purchase what)
     x->plan->found = true;
 }
 
-/* Adds a state of a stage, unless nothing better comes of it. */
+/* Adds a state to a stage unless it cannot lead to a better plan. */
 static bool add_state(exact *x, uint32_t stage, const state *made)
 {
     purchase what;
@@ -280,8 +280,7 @@ static bool add_state(exact *x, uint32_t stage, const state *made)
 
 /* ---- one surge ---- */
 
-/* The option whose next state has the least memory, and of those the least time; n_options: none.
- */
+/* Option whose next state has the least memory, then the least time; n_options: none. */
 static uint32_t next_option(const exact *x, uint32_t stage, state *made)
 {
     const kind *of = &x->kinds[x->kind_at[stage]];
@@ -302,7 +301,7 @@ static uint32_t next_option(const exact *x, uint32_t stage, state *made)
     return next;
 }
 
-/* The states of each stage are in order of memory, and of falling time. */
+/* Makes the states of the next stage, sorted by memory, with decreasing time. */
 static cs_status decide(exact *x, uint32_t stage, cs_error *error)
 {
     const uint32_t n_options = x->kinds[x->kind_at[stage]].n;
@@ -325,7 +324,8 @@ static cs_status decide(exact *x, uint32_t stage, cs_error *error)
                : cs_error_add(error, CS_INTERRUPTED, "the search was interrupted");
 }
 
-/* The options, edges and order of operators within a surge; false when an operator has none. */
+/* Prepares options, edges and order of operators within a surge. Returns false if an operator has
+ * no option. */
 static bool prepare(exact *x, int64_t surge)
 {
     cs_osdp_option *room = x->options;
@@ -346,7 +346,7 @@ static bool prepare(exact *x, int64_t surge)
     return true;
 }
 
-/* Plans whose operators need at most `surge` more while they run. */
+/* Searches plans whose operators need at most `surge` extra bytes while they run. */
 static cs_status search_within(exact *x, int64_t surge, cs_error *error)
 {
     const uint32_t n = x->menu->n;

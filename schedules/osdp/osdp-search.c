@@ -48,7 +48,7 @@ static cs_status fits(const cs_osdp_model *model, const cs_osdp_rules *rules, ui
     return status;
 }
 
-/* The largest batch up to `most` that some plan fits: memory grows with the batch. 0: none. */
+/* Largest batch up to `most` for which a plan fits (memory grows with the batch); 0: none. */
 static cs_status largest_batch(const cs_osdp_model *model, const cs_osdp_rules *rules,
                                uint32_t most, uint32_t *batch, cs_error *error)
 {
@@ -66,7 +66,7 @@ static cs_status largest_batch(const cs_osdp_model *model, const cs_osdp_rules *
     return CS_OK;
 }
 
-/* A step of `batch` samples must take less than this to train more samples per second than the
+/* Time that a step of `batch` samples must stay below to train more samples per second than the
  * plan. */
 static cs_time time_to_beat(const cs_osdp_plan *plan, uint32_t batch)
 {
@@ -76,9 +76,9 @@ static cs_time time_to_beat(const cs_osdp_plan *plan, uint32_t batch)
     return time < CS_TIME_MAX ? (cs_time)time : CS_TIME_MAX;
 }
 
-/* Whether neither this batch nor a smaller one can train more samples per second than the plan
- * does. Of the fastest options together the messages take C, and computing b gamma: C/b + gamma
- * falls with b. Each operator's time is rounded up by less than a picosecond. */
+/* Whether neither this batch nor a smaller one can train more samples per second than the plan.
+ * With the fastest options, messages take C and computation takes b gamma, so the time per sample,
+ * C/b + gamma, falls with b. Each operator's time is rounded up by less than a picosecond. */
 static bool is_hopeless(const cs_osdp_menu *menu, const cs_osdp_plan *plan, uint32_t batch)
 {
     wide least = -(wide)menu->n;
@@ -92,8 +92,8 @@ static bool is_hopeless(const cs_osdp_menu *menu, const cs_osdp_plan *plan, uint
     return plan->found && least * plan->batch >= (wide)plan->cost.time * batch;
 }
 
-/* Replaces the best plan by one for this batch, if that trains more samples per second; `done` when
- * no smaller batch need be tried. */
+/* Replaces the best plan by a plan for this batch if that trains more samples per second. Sets
+ * `done` if no smaller batch has to be tried. */
 static cs_status improve(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t batch,
                          const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *best,
                          bool *done, cs_error *error)
@@ -115,7 +115,7 @@ static cs_status improve(const cs_osdp_model *model, const cs_osdp_rules *rules,
     return status;
 }
 
-/* From the largest batch down. */
+/* Tries batches from the largest down. */
 static cs_status find_exactly(const cs_osdp_model *model, const cs_osdp_rules *rules, uint32_t most,
                               const cs_osdp_search *search, cs_arena *arena, cs_osdp_plan *best,
                               cs_error *error)

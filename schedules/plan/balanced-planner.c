@@ -1,4 +1,4 @@
-/* The partition `balanced` of scenarios (plan.h), as a planner. */
+/* The partition `balanced` (plan.h) as a planner. */
 #include "schedules/plan/planner.h"
 
 #include <math.h>
@@ -18,8 +18,9 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* cs_plan_balanced takes a model. Replicas that share a micro-batch send their shares side by side;
- * those that take turns do all in the time of one, divided by their number. */
+/* Calls cs_plan_balanced, which takes a model. Replicas that share a micro-batch send their shares
+ * in parallel; replicas that take turns do the whole work in the time of one, divided by their
+ * number. */
 static cs_status partition(const cs_chain *chain, uint32_t n_stages, uint32_t replicas,
                            bool communication, cs_plan *plan, cs_error *error)
 {
@@ -44,7 +45,7 @@ static cs_status partition(const cs_chain *chain, uint32_t n_stages, uint32_t re
     return status;
 }
 
-/* Both ways over a boundary, of q replicas side by side. */
+/* Time of messages in both directions over a boundary between groups of q replicas. */
 static double link_time(const cs_chain *chain, uint32_t boundary, uint32_t q)
 {
     double latency = 2 * (double)chain->latency, link = (double)cs_chain_link(chain, boundary);
@@ -66,7 +67,7 @@ static cs_time bottleneck(const cs_chain *chain, const cs_plan *plan, uint32_t q
     return (cs_time)most;
 }
 
-/* Stage s on devices s R .. s R + R - 1. */
+/* Puts stage s on devices s R to s R + R - 1. */
 static cs_status replicate(cs_plan *plan, uint32_t replicas, cs_error *error)
 {
     const uint32_t n_devices = plan->n_stages * replicas;

@@ -3,14 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* best[p][i]: the least possible bottleneck of the first p + i layers in p stages, each of at least
- * one layer; the n_stages - p stages that follow need a layer each, so i is below `columns`. */
+/* best[p][i]: the smallest possible bottleneck of the first p + i layers in p stages of at least
+ * one layer each. The n_stages - p later stages need a layer each, so i < `columns`. */
 typedef struct table {
     const cs_balance *of;
     uint32_t n_layers, columns;
-    double *before; /* sum of forward + backward of the layers before each, in ps */
+    double *before; /* per layer: sum of forward + backward of all earlier layers, ps */
     double *best;
-    uint32_t *stack; /* starts, used by fill_stage */
+    uint32_t *stack; /* candidate starts, used by fill_stage */
 } table;
 
 static double *best_at(const table *t, uint32_t stages, uint32_t layers)
@@ -18,7 +18,7 @@ static double *best_at(const table *t, uint32_t stages, uint32_t layers)
     return &t->best[(size_t)stages * t->columns + (layers - stages)];
 }
 
-/* One activation and one gradient over the boundary before `layer`. */
+/* Time of one activation and one gradient over the boundary before `layer`. */
 static double boundary_time(const table *t, uint32_t layer)
 {
     if (!t->of->communication || layer == 0)
@@ -32,7 +32,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Returns the least bottleneck of the stages before `stage` (from 0) if it starts at `first`. */
+/* Returns the smallest bottleneck of the stages before `stage` (counted from 0) if it starts at
+ * `first`. */
 static double front(const table *t, uint32_t stage, uint32_t first)
 {
     return larger(*best_at(t, stage, first), boundary_time(t, first));
@@ -44,11 +45,11 @@ static double load(const table *t, uint32_t stage, uint32_t first, uint32_t end)
     return (t->before[end] - t->before[first]) / speed;
 }
 
-/* The least of max(front(first), load(first, end)) for each end of a stage, where its stages before
- * are at best. A later start lowers the load, so it matters only if its front is
- * below the fronts of all later starts. The stack holds these starts; their fronts rise. Along
- * the stack loads fall, and the optimum is at the first start whose front is not below its load, or
- * at the start before it. As the end moves on, loads rise and this place only moves up. */
+/* For each end of a stage, finds the smallest max(front(first), load(first, end)) over its starts,
+ * with the earlier stages at their best. A later start has a smaller load, so a start matters only
+ * if its front is below the fronts of all later starts. The stack holds these starts, with rising
+ * fronts and falling loads. The optimum is at the first start whose front is not below its load, or
+ * at the start before it. As `end` increases, loads rise and this position only moves up. */
 static void fill_stage(table *t, uint32_t stage)
 {
     uint32_t n = 0, at = 0;

@@ -1,10 +1,10 @@
-/* The planner best: the optimum of chains that are small enough to try everything; of others what
- * the other planners find, and a local search on allocations.
+/* The planner best. Small chains: the optimum, by trying everything. Larger chains: the best plans
+ * of other planners, improved by a local search among allocations.
  *
- * More memory never gives a longer period. All searches are made for memories of a fixed ladder,
- * the lowest first, and so do not depend on what a device has: with more memory the same searches
- * are made, and some more. Of all patterns that they come across the best that fits is the answer,
- * and contiguous_optimal's, which is exact.
+ * More memory never makes the period longer. Searches use the memories of a fixed ladder, the
+ * smallest first, and so do not depend on the memory of a device: more memory means the same
+ * searches and some more. The answer is the best fitting pattern of all searches and of
+ * contiguous_optimal, which is exact.
  */
 #include "schedules/plan/local-search.h"
 
@@ -28,11 +28,11 @@ static const cs_field fields[] = {
      .doc = "allocations examined from each start, and after kicks, for each memory size tried"},
     {0}};
 
-/* The planners to start from. */
+/* Planners whose plans are starting points. */
 static const cs_planner *const starts[] = {&cs_planner_contiguous_optimal, &cs_planner_madpipe};
 
-/* The ladder has round numbers of bytes, which is what memories often are: about eight steps lead
- * to twice the memory. After as many without a shorter period it ends with unlimited memory. */
+/* Rungs of the ladder are round numbers of bytes, as memories often are: about eight steps double
+ * the memory. After eight steps without a shorter period the ladder ends with unlimited memory. */
 enum { RUNGS_OF_TWICE = 8 };
 
 static int64_t rung_above(int64_t memory)
@@ -54,15 +54,15 @@ static int64_t rung_above(int64_t memory)
 
 typedef struct climb {
     const best_params *params;
-    cs_chain chain; /* the one to plan, with the memory of the present rung */
+    cs_chain chain; /* the chain to plan, with the memory of the current rung */
     cs_local local;
     cs_plan_answer *answer;
-    cs_planned known; /* the best of the rungs below */
-    cs_plan start;    /* with the least memory that was found, */
-    int64_t least;    /* which is this */
+    cs_planned known; /* best plan of the lower rungs */
+    cs_plan start;    /* the plan found with the least memory */
+    int64_t least;    /* that memory, bytes */
 } climb;
 
-/* The planner's plan with its defaults, but with limits that do not depend on the machine. */
+/* Runs the planner with its defaults, but with limits that do not depend on the machine. */
 static cs_status run_planner(const climb *c, const cs_planner *planner, cs_planned *planned,
                              cs_error *error)
 {
@@ -86,7 +86,7 @@ static cs_status run_planner(const climb *c, const cs_planner *planner, cs_plann
     return status;
 }
 
-/* CS_OK also where it finds no plan that fits: `planned` is then empty. */
+/* Also returns CS_OK if no plan fits; `planned` is empty in that case. */
 static cs_status plan_by(const climb *c, const cs_planner *planner, cs_planned *planned,
                          cs_error *error)
 {
@@ -94,7 +94,7 @@ static cs_status plan_by(const climb *c, const cs_planner *planner, cs_planned *
     cs_status status = run_planner(c, planner, planned, NULL);
     if (status == CS_OK || status == CS_LIMIT)
         return CS_OK;
-    return run_planner(c, planner, planned, error); /* again, for its message */
+    return run_planner(c, planner, planned, error); /* run again for its message */
 }
 
 static cs_status descend_from(climb *c, const cs_planner *planner, cs_error *error)
@@ -114,8 +114,9 @@ static bool at_bound(const cs_local *l)
     return l->all.program.below <= l->bound;
 }
 
-/* First what takes milliseconds, then what may take seconds. Each start may look at as many
- * allocations, and so may all kicks together, and what lies between integer programs. */
+/* Searches one rung: first what takes milliseconds, then what may take seconds. Each start may
+ * examine a limited number of allocations; so may all kicks together, and the moves between integer
+ * programs. */
 static cs_status search_rung(climb *c, cs_error *error)
 {
     cs_local *l = &c->local;
@@ -140,8 +141,8 @@ static cs_status search_rung(climb *c, cs_error *error)
     return status;
 }
 
-/* Of patterns, only those count that need more than the rung below has, or are better than what is
- * known for it. */
+/* Searches one rung. A pattern counts only if it needs more memory than the rung below has, or is
+ * better than the best one known for that memory. */
 static cs_status climb_rung(climb *c, int64_t memory, int64_t below, bool *better, cs_error *error)
 {
     cs_time known = c->known.pattern.period;
@@ -160,8 +161,9 @@ static cs_status climb_rung(climb *c, int64_t memory, int64_t below, bool *bette
     return status;
 }
 
-/* To the first rung that has all the memory that was asked for, if not to the end. It starts below
- * the least memory that was found, since madpipe may do with less. */
+/* Climbs the ladder of memory sizes up to the first rung that has the requested memory, or jumps to
+ * unlimited memory once nothing improves. Starts below the least memory found, since madpipe may
+ * need less. */
 static cs_status climb_ladder(climb *c, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -184,7 +186,8 @@ static cs_status climb_ladder(climb *c, cs_error *error)
 
 /* ---- the least memory ---- */
 
-/* The least with which contiguous_optimal finds a plan, which it then gets. */
+/* Finds the least memory for which contiguous_optimal finds a plan, and gives the chain that
+ * memory. */
 static cs_status least_contiguous(climb *c, cs_planned *planned, cs_error *error)
 {
     const cs_chain *chain = &c->chain;
@@ -207,7 +210,7 @@ static cs_status least_contiguous(climb *c, cs_planned *planned, cs_error *error
     return status == CS_OK ? plan_by(c, &cs_planner_contiguous_optimal, planned, error) : status;
 }
 
-/* With no memory at all nothing fits, and the search goes for what needs least. */
+/* Searches with no memory at all: nothing fits, so the search minimises the memory needed. */
 static cs_status find_start(climb *c, cs_error *error)
 {
     cs_planned planned = {0};
@@ -230,7 +233,7 @@ static cs_status search_more(climb *c, cs_plan_search *result, cs_error *error)
     return status == CS_OK ? climb_ladder(c, error) : status;
 }
 
-/* Into result->best, if there is a plan. */
+/* Fills result->best if there is a plan. */
 static cs_status search_all(climb *c, cs_plan_search *result, cs_error *error)
 {
     cs_planned contiguous;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As CBC 2.10 is called where programs are run, and where they are built. */
+/* Names of CBC 2.10's library, on machines that run programs and on machines that build them. */
 static const char *const names[] = {"libCbcSolver.so.3", "libCbcSolver.so"};
 
 static void *open_library(char *why, size_t size)
@@ -27,7 +27,8 @@ cs_status cs_cbc_load(cs_cbc *cbc, cs_error *error)
         return cs_error_add(
             error, CS_FAILED,
             "this planner needs the library of CBC 2.10, which cannot be loaded: %s", why);
-        /* a pointer to an object cannot be assigned to one to a function, but they are alike */
+        /* C cannot assign an object pointer to a function pointer; both have the same
+         * representation here */
 #define FIND(name)                                                                                 \
     {                                                                                              \
         void *symbol = dlsym(library, "Cbc_" #name);                                               \

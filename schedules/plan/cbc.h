@@ -1,7 +1,7 @@
-/* CBC's functions, found in its library when they are asked for.
+/* CBC's functions, looked up in its library at run time.
  *
- * `sim` is not linked with CBC: the library and those that it needs (CLP, LAPACK, a BLAS) take a
- * program 13 ms to load, and tens of megabytes of addresses, and only few planners use them.
+ * `sim` is not linked with CBC: the library and its dependencies (CLP, LAPACK, a BLAS) add 13 ms
+ * and tens of megabytes of addresses to the start of a program, and few planners use them.
  */
 #ifndef CS_SCHEDULES_CBC_H
 #define CS_SCHEDULES_CBC_H
@@ -32,7 +32,8 @@ typedef struct cs_cbc {
 #undef CS_CBC_MEMBER
 } cs_cbc;
 
-/* CS_FAILED, naming what is missing. The library stays loaded; asking again is quick. */
+/* CS_FAILED if the library or a function is missing; the message names it. The library stays
+ * loaded, so later calls are fast. */
 CS_MUST_CHECK cs_status cs_cbc_load(cs_cbc *cbc, cs_error *error);
 
 #endif

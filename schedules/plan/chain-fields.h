@@ -1,7 +1,5 @@
-/* How a chain is made of a model, as users choose it: planners and the schedule `periodic` read the
- * same table, so that a plan is executed by the rules that it was made by. What these are is told
- * in chain.h.
- */
+/* Options for making a chain from a model. Planners and the schedule `periodic` read the same
+ * table, so a plan is executed by the rules that it was made with. chain.h explains the rules. */
 #ifndef CS_SCHEDULES_CHAIN_FIELDS_H
 #define CS_SCHEDULES_CHAIN_FIELDS_H
 
@@ -14,9 +12,9 @@ typedef struct cs_chain_rules {
     bool count_update, count_workspace;
 } cs_chain_rules;
 
-extern const char *const cs_kept_names[]; /* in step with cs_kept, ended by NULL */
+extern const char *const cs_kept_names[]; /* in the order of cs_kept, NULL-terminated */
 
-/* The rows, for tables of structs that begin with a cs_chain_rules. */
+/* Rows for tables of structs that begin with a cs_chain_rules. */
 /* clang-format off */
 #define CS_CHAIN_FIELDS                                                                            \
     {"kept", CS_FIELD_CHOICE, offsetof(cs_chain_rules, kept), .fallback = "full",                  \
@@ -34,13 +32,13 @@ extern const char *const cs_kept_names[]; /* in step with cs_kept, ended by NULL
      .doc = "a device needs memory for the workspace of its layers, which MadPipe leaves out"}
 /* clang-format on */
 
-/* Of cs_chain_rules; ended by {0}. */
+/* Fields of cs_chain_rules; ended by {0}. */
 extern const cs_field cs_chain_fields[];
 
-/* What the table's defaults say. */
+/* Defaults of the table. */
 extern const cs_chain_rules cs_chain_default_rules;
 
-/* Puts them into the options of a chain. */
+/* Copies the rules into the options of a chain. */
 void cs_chain_apply_rules(const cs_chain_rules *rules, cs_chain_options *options);
 
 #endif

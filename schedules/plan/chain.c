@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* What every sum stays below, so that a few of them can be added without a check. */
+/* Upper limit of every sum, so that a few sums can be added without a check. */
 static const double most = 0x1p61;
 
 static bool allocate(cs_chain *chain)
@@ -20,14 +20,14 @@ static bool allocate(cs_chain *chain)
            chain->sum_kept && chain->boundary && chain->message;
 }
 
-/* What layer l adds to each sum. */
+/* Contribution of one layer to each sum. */
 typedef struct addend {
     cs_time forward, backward;
     double fixed;
     int64_t weights, kept;
 } addend;
 
-/* False when a time does not fit. */
+/* Returns false if a time overflows. */
 static bool addend_of(const cs_chain_options *options, const cs_layer_sum *sum, addend *out)
 {
     cs_time backward = sum->backward_input, update = options->count_update ? sum->update : 0;
@@ -60,8 +60,8 @@ static bool add(cs_chain *chain, uint32_t l, const addend *one)
     return true;
 }
 
-/* What one layer takes, alone in its stage: with a copy of weights of another stage's, unless there
- * is no other device. */
+/* Sums one layer as if it were alone in its stage: it has a copy of weights that it shares with
+ * another stage, unless there is only one device. */
 static cs_status sum_layer(const cs_chain_options *options, uint32_t l, cs_layer_sum *sum,
                            cs_error *error)
 {
@@ -72,7 +72,7 @@ static cs_status sum_layer(const cs_chain_options *options, uint32_t l, cs_layer
     return cs_model_borrow(model, l, sum, error);
 }
 
-/* The message over the boundary in front of layer l > 0, whose input it is. */
+/* Sets the message over the boundary before layer l > 0, which is that layer's input. */
 static bool cross(const cs_chain_options *options, cs_chain *chain, uint32_t l, int64_t bytes)
 {
     cs_time moving;
@@ -110,7 +110,7 @@ static cs_status add_layers(const cs_chain_options *options, cs_chain *chain, cs
     return CS_OK;
 }
 
-/* The loads of a share that each of q replicas computes. */
+/* Adds the loads of the share of a micro-batch that each of q replicas computes. */
 static cs_status add_share(const cs_chain_options *options, cs_chain *chain, uint32_t q,
                            cs_error *error)
 {

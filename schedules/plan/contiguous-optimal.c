@@ -1,26 +1,25 @@
-/* The best contiguous plan, at most one stage per device, with 1F1B*.
+/* The best contiguous plan, with at most one stage per device and 1F1B*.
  *
- * Is there one with period T? Going from the last layer, all that the rest of a plan says about the
- * stages in front of it is its place in 1F1B*'s groups (groups.h): the paper's V. Joining keeps the
- * order of V, and with a larger V a stage has no fewer active micro-batches; so of all plans of
- * layers [k, L) in p stages only the one with the least V is kept:
- *     V(p, k) = least over e > k of (V(p - 1, e) (+) C(e)) (+) U(k, e),
+ * Does a plan with period T exist? Stages are chosen from the last layer to the first. All that
+ * matters of the later stages is the position in 1F1B*'s groups (groups.h), the paper's V. Joining
+ * preserves the order of V, and a larger V never means fewer active micro-batches. So of all plans
+ * of layers [k, L) in p stages, only the one with the smallest V is kept:
+ *     V(p, k) = min over e > k of (V(p - 1, e) (+) C(e)) (+) U(k, e),
  *               U(k, e) <= T, C(e) <= T, and M(k, e, group) <= memory.
- * That is exact, and O(P L^2).
+ * This is exact and takes O(P L^2).
  *
- * Which T? What is possible with T is so with T + 1: it holds for every single plan, as with a
- * longer period no resource comes into a later group. (By induction from the last resource: with
- * the longer period it has joined an earlier group, or the same one, which then began no further
- * down the chain.) Hence halving over the whole picoseconds finds the optimum, in at most 61 such
- * programs. The sums of neighbouring U and C at which groups change, exponentially many over all
- * cuts, need not be listed.
+ * Which T? If a plan works with T, it works with T + 1: a longer period moves no resource to a
+ * later group. (By induction from the last resource: with the longer period a resource joined an
+ * earlier group, or the same group, which began no further down the chain.) So bisection over whole
+ * picoseconds finds the optimum with at most 61 such programs. The sums of neighbouring U and C at
+ * which groups change, of which there are exponentially many, need not be listed.
  */
 #include "schedules/plan/groups.h"
 #include "schedules/plan/planner.h"
 
-/* V(p, k) at [p * (n_layers + 1) + k], and the end of its first stage; group 0: there is none. */
+/* V(p, k) at [p * (n_layers + 1) + k], and the end of its first stage; group 0: no plan. */
 typedef struct search {
-    cs_chain chain; /* borrowed; with the memory that is tried */
+    cs_chain chain; /* borrowed; its memory is the one being tried */
     uint32_t most_stages;
     cs_load_group *least;
     uint32_t *ends;
@@ -32,7 +31,7 @@ static size_t cell(const search *s, uint32_t stages, uint32_t layer)
     return (size_t)stages * (s->chain.n_layers + 1) + layer;
 }
 
-/* All stages that end at `end`, with `stages` behind them. */
+/* Extends plans by all stages that end at `end` and have `stages` stages after them. */
 static void extend(search *s, uint32_t stages, uint32_t end, cs_time period)
 {
     cs_load_group behind = s->least[cell(s, stages, end)];
@@ -54,7 +53,7 @@ static void extend(search *s, uint32_t stages, uint32_t end, cs_time period)
     }
 }
 
-/* The least number of stages of a plan with that period, or 0. */
+/* Returns the smallest number of stages of a plan with this period, or 0. */
 static uint32_t stages_for(search *s, cs_time period)
 {
     uint32_t n_layers = s->chain.n_layers;
@@ -70,8 +69,9 @@ static uint32_t stages_for(search *s, cs_time period)
     return 0;
 }
 
-/* No plan has a period below `low`: the largest layer, the load over the devices. Every plan that
- * fits with any period does with `high`: all loads and links in one group. */
+/* Bounds of the period. No plan is faster than `low`: the largest layer, or the load over the
+ * devices. Every plan that fits with any period also fits with `high`, where all loads and links
+ * are in one group. */
 static cs_status limits(const cs_chain *chain, cs_time *low, cs_time *high, cs_error *error)
 {
     cs_time all = cs_chain_load(chain, 0, chain->n_layers);
@@ -101,7 +101,7 @@ static cs_status search_init(search *s, const cs_chain *chain, cs_error *error)
     return s->least && s->ends ? CS_OK : cs_error_no_memory(error);
 }
 
-/* The plan that stages_for found last. */
+/* Makes the plan that stages_for found last. */
 static cs_status make_plan(search *s, uint32_t n_stages, cs_plan *plan, cs_error *error)
 {
     uint32_t *cuts = cs_arena_alloc(&s->arena, (size_t)n_stages + 1, sizeof(*cuts));
@@ -112,7 +112,7 @@ static cs_status make_plan(search *s, uint32_t n_stages, cs_plan *plan, cs_error
     return cs_plan_pipeline(cuts, n_stages, plan, error);
 }
 
-/* Says how much memory it would take: the least with which there is a plan at all. */
+/* Reports how much memory is needed: the least with which any plan exists. */
 static cs_status nothing_fits(search *s, cs_time period, cs_error *error)
 {
     int64_t has = s->chain.memory, low = has > 0 ? has : 0, high = INT64_MAX;

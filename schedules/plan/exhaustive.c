@@ -20,8 +20,8 @@ typedef struct enumeration {
     cs_error *error;
 } enumeration;
 
-/* Gives stage `stage` and those behind it to devices, of which `used` have been given something;
- * devices are equal, so the next new one is always number `used`. */
+/* Assigns `stage` and all later stages to devices, of which `used` have a stage already. Devices
+ * are equal, so the next new device is always number `used`. */
 static cs_status place(enumeration *e, uint32_t stage, uint32_t n_stages, uint32_t used)
 {
     bool better;
@@ -36,7 +36,7 @@ static cs_status place(enumeration *e, uint32_t stage, uint32_t n_stages, uint32
     return status;
 }
 
-/* Bit l - 1 of `mask`: a stage starts at layer l. */
+/* Tries the partition `mask`: bit l - 1 is set if a stage starts at layer l. */
 static cs_status cut(enumeration *e, uint32_t mask)
 {
     uint32_t n = 1, n_layers = e->search->chain->n_layers;

@@ -9,11 +9,11 @@
 /* ---- moves ---- */
 
 typedef enum move_kind {
-    MOVE_BOUNDARY, /* in front of `stage`: to layer `layer` */
-    MOVE_DEVICE,   /* `stage` to `device` */
-    MOVE_SWAP,     /* the devices of `stage` and stage number `device` */
-    MOVE_SPLIT,    /* `stage` in front of `layer`; what is before it to `device` */
-    MOVE_SPLIT_END /* the same; what is behind it to `device` */
+    MOVE_BOUNDARY, /* moves the boundary before `stage` to layer `layer` */
+    MOVE_DEVICE,   /* moves `stage` to `device` */
+    MOVE_SWAP,     /* exchanges the devices of `stage` and of stage number `device` */
+    MOVE_SPLIT,    /* splits `stage` before `layer`; the first part moves to `device` */
+    MOVE_SPLIT_END /* splits `stage` before `layer`; the second part moves to `device` */
 } move_kind;
 
 typedef struct cs_local_move {
@@ -23,7 +23,7 @@ typedef struct cs_local_move {
     double spread;
 } move;
 
-/* Layers between two cuts that are the same make a stage that is none. */
+/* Removes stages without layers (two equal cuts). */
 static void drop_empty(cs_allocation *a)
 {
     uint32_t n = 0;
@@ -70,7 +70,7 @@ static void apply(const cs_allocation *now, const move *m, cs_allocation *trial)
     drop_empty(trial);
 }
 
-/* What an allocation can give at best. */
+/* Computes the lower bound of an allocation's period. */
 static cs_status measure(cs_local *l, const cs_allocation *allocation, cs_time *bound,
                          double *spread, cs_error *error)
 {
@@ -88,7 +88,7 @@ static cs_status measure(cs_local *l, const cs_allocation *allocation, cs_time *
     return status;
 }
 
-/* Keeps the move if it could lead on, each one as long as nothing fits. */
+/* Adds the move if it could lead to a shorter period, or whenever nothing fits yet. */
 static cs_status add_move(cs_local *l, move m, cs_error *error)
 {
     cs_time below = l->search.program.below;
@@ -114,7 +114,7 @@ static cs_status add_splits(cs_local *l, uint32_t stage, uint32_t device, cs_err
     return status;
 }
 
-/* A boundary may go as far as the boundaries beside it, which takes a stage away. */
+/* Adds moves of a boundary, up to the neighbouring boundaries, which removes a stage. */
 static cs_status add_boundaries(cs_local *l, uint32_t stage, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -156,7 +156,7 @@ static int compare_fields(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By bound, by spread; then by what they are, so that the order is total. */
+/* Sorts by bound, by spread, and then by all fields, so that the order is total. */
 static int compare_moves(const void *a, const void *b)
 {
     const move *x = a, *y = b;
@@ -186,7 +186,7 @@ static cs_status try_move(cs_local *l, const move *m, cs_plan_effort effort, boo
     return status;
 }
 
-/* Tries the first `most` moves, and goes over to the first that is better. */
+/* Tries the first `most` moves and accepts the first that improves. */
 static cs_status try_moves(cs_local *l, size_t most, cs_plan_effort effort, bool *better,
                            cs_error *error)
 {
@@ -200,8 +200,8 @@ static cs_status try_moves(cs_local *l, size_t most, cs_plan_effort effort, bool
 
 /* ---- descents ---- */
 
-/* From l->now, which l->search has tried, downwards; by patterns that are constructed, and where
- * that does not lead on, by integer programs if asked. */
+/* Descends from l->now, which l->search has tried: with constructed patterns, and with integer
+ * programs where these do not improve and `programs` is set. */
 static cs_status descend(cs_local *l, bool programs, cs_error *error)
 {
     bool better = true;
@@ -242,7 +242,7 @@ static void take_plan(const cs_plan *plan, cs_allocation *allocation)
     }
 }
 
-/* From l->now, which has not been tried. */
+/* Descends from l->now, which has not been tried. */
 static cs_status descend_from_now(cs_local *l, cs_plan_effort effort, cs_error *error)
 {
     bool better;
@@ -344,6 +344,6 @@ void cs_local_restart(cs_local *local, const cs_chain *chain, uint64_t tries)
     cs_plan_search_init(&local->all, chain);
     local->bound = cs_planner_bound(chain);
     if (local->bound == CS_TIME_MAX)
-        local->bound = 0; /* nothing fits: the search then looks for what comes nearest */
+        local->bound = 0; /* nothing fits, so the search looks for the least excess */
     local->left = tries;
 }

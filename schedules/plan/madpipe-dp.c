@@ -8,7 +8,7 @@
 
 enum { NONE = UINT32_MAX, FIRST_SLOTS = 64, MOST_BUCKETS = 64, CELLS = 128 };
 
-/* Comparisons that only leave labels out are made in doubles; this much more than their error. */
+/* Comparisons that only discard labels use doubles; this factor exceeds their rounding error. */
 static const double slack = 1 + 1e-9;
 
 /* V = (group - 1) T + fill, with fill in (0, T]; no delay is a full group 0. */
@@ -17,7 +17,7 @@ typedef struct delay {
     cs_time fill;
 } delay;
 
-/* What a state is recognised by. Numbers of grid values, but for `group`. */
+/* Key of a state. All members but `group` are multiples of the grid step. */
 typedef struct state {
     int64_t group;
     uint32_t fill, left, load, bytes;
@@ -26,19 +26,19 @@ typedef struct state {
 typedef struct label {
     state at;
     cs_time worst;      /* the largest load so far, or the target period */
-    uint32_t n_special; /* stages of the special device: fewer are preferred */
-    uint32_t end;       /* where the stage that was chosen last ends; NONE at the start */
-    uint32_t parent;    /* the label there */
-    bool special;       /* who holds that stage */
+    uint32_t n_special; /* number of stages on the special device; fewer are preferred */
+    uint32_t end;       /* end of the stage chosen last; NONE at the start */
+    uint32_t parent;    /* label that this one extends */
+    bool special;       /* whether the special device holds that stage */
     bool dominated;
 } label;
 
 typedef struct slot {
-    uint32_t label; /* NONE: free */
-    uint32_t hash;  /* of its state: most others are told apart without a look at them */
+    uint32_t label; /* NONE: empty slot */
+    uint32_t hash;  /* hash of the label's state; tells most states apart without reading them */
 } slot;
 
-/* All labels whose remaining layers are [0, l), and a hash table of them. */
+/* All labels with remaining layers [0, l), and a hash table of them. */
 typedef struct layer {
     label *labels;
     uint32_t n, capacity;
@@ -53,15 +53,16 @@ typedef struct search {
     cs_time target;
     cs_time load_step, fill_step;
     int64_t bytes_step;
-    uint32_t normal;  /* devices that hold one stage, as many as can */
-    uint32_t fills;   /* values of `fill`: 1 .. fills */
-    cs_time below;    /* only allocations that promise less are looked for */
-    uint32_t buckets; /* of fills, in `extra` */
-    double *extra;    /* [l * buckets + b]: bytes that layers [0, l) keep at least, beyond `group`
-                       * times what they keep of one micro-batch */
-    layer *layers;    /* [n_layers + 1] */
-    uint32_t *least;  /* of the layer at hand: see `dominate` */
-    bool no_memory;   /* of this machine */
+    uint32_t normal;  /* devices that hold one stage each, at most */
+    uint32_t fills;   /* number of values of `fill`: 1 to fills */
+    cs_time below;    /* only allocations with a shorter period are searched */
+    uint32_t buckets; /* number of buckets of `fill` in `extra` */
+    /* [l * buckets + b]: minimum bytes that layers [0, l) keep in addition to `group` times the
+     * bytes they keep per micro-batch */
+    double *extra;
+    layer *layers;   /* [n_layers + 1] */
+    uint32_t *least; /* scratch of `dominate` for the current layer */
+    bool no_memory;  /* memory of the computer ran out */
 } search;
 
 /* ---- grids ---- */
@@ -80,7 +81,8 @@ static uint32_t to_grid(const search *s, int64_t value, int64_t step)
     return (uint32_t)(value / step);
 }
 
-/* A full group stays full, whatever the rounding; what becomes empty is the group before, full. */
+/* Rounds a delay to the grid. A full group stays full; an empty one becomes the previous group,
+ * full. */
 static void round_delay(const search *s, delay v, state *at)
 {
     uint32_t fill = v.fill == s->target ? s->fills : to_grid(s, v.fill, s->fill_step);
@@ -99,8 +101,8 @@ static cs_time loads_of(const cs_chain *chain)
     return cs_chain_load(chain, 0, chain->n_layers);
 }
 
-/* Bytes that no allocation needs more of on one device, or the memory where that is less. A delay
- * is less than twice what it is the sum of, and each rounding adds less than a group. */
+/* Bytes that no allocation exceeds on one device, or the memory if that is smaller. A delay is less
+ * than twice the sum of its loads, and each rounding adds less than one group. */
 static int64_t most_bytes(const search *s, cs_time total)
 {
     const cs_chain *chain = s->chain;
@@ -142,8 +144,8 @@ static int64_t active(const search *s, delay v, cs_time load)
     return groups > 1 ? groups : 1;
 }
 
-/* M(k, l, g) without the buffers in front of it, which grows steadily as k falls; INT64_MAX when it
- * does not fit 64 bits. */
+/* M(k, l, g) without the buffers before the stage; it increases as k falls. INT64_MAX if it
+ * overflows 64 bits. */
 static int64_t bytes_behind(const cs_chain *chain, uint32_t first, uint32_t end, int64_t micro)
 {
     int64_t bytes;
@@ -168,8 +170,8 @@ static double extra_of(const search *s, uint32_t end, cs_time fill)
     return bytes;
 }
 
-/* A layer i in front of l will be in a stage with ceil((V + U(i,l)) / T) active micro-batches at
- * least. */
+/* A layer i before l will be in a stage with at least ceil((V + U(i,l)) / T) active
+ * micro-batches. */
 static bool make_extra(search *s)
 {
     uint32_t rows = s->chain->n_layers + 1;
@@ -183,8 +185,8 @@ static bool make_extra(search *s)
     return true;
 }
 
-/* The special device's load was rounded up, maybe beyond what is allowed. It then gets nothing
- * more, which is no reason to leave the label out. */
+/* Whether the remaining loads exceed the remaining devices. The special device's load is rounded up
+ * and may exceed the limit; in that case it receives nothing more, but the label is still valid. */
 static bool loads_exceed(const search *s, uint32_t end, const state *at)
 {
     double devices = (double)at->left + (s->options->special != CS_MADPIPE_NONE);
@@ -193,8 +195,8 @@ static bool loads_exceed(const search *s, uint32_t end, const state *at)
     return load > devices * most * slack;
 }
 
-/* What is charged with g - 1 saves at most what it keeps of one micro-batch, and that, at `group`
- * - 1 micro-batches or more, is in the special device's memory. */
+/* Upper bound of the memory saved by charging layers with g - 1: the bytes they keep of one
+ * micro-batch, which are in the special device's memory for `group` - 1 or more micro-batches. */
 static double saving(const search *s, double kept, int64_t group, double room)
 {
     if (s->options->special != CS_MADPIPE_OPTIMISTIC)
@@ -236,7 +238,7 @@ static uint32_t hash_of(const state *at)
     return (uint32_t)cs_hash_bytes(at, sizeof(*at), 0);
 }
 
-/* Where the state is, or the free slot for it. */
+/* Slot that holds the state, or the free slot for it. */
 static slot *slot_of(const layer *of, const state *at, uint32_t hash)
 {
     uint32_t i = hash & (of->n_slots - 1);
@@ -247,7 +249,7 @@ static slot *slot_of(const layer *of, const state *at, uint32_t hash)
     }
 }
 
-/* Twice the slots. */
+/* Doubles the number of slots. */
 static bool grow(layer *of)
 {
     uint32_t n_old = of->n_slots, n = n_old > 0 ? 2 * n_old : FIRST_SLOTS;
@@ -268,7 +270,7 @@ static bool grow(layer *of)
     return true;
 }
 
-/* Room for one label more, at most half of the slots taken. */
+/* Makes room for one more label; at most half of the slots are used. */
 static bool reserve(layer *of)
 {
     return cs_vector_reserve((void **)&of->labels, &of->capacity, of->n + UINT64_C(1),
@@ -300,7 +302,7 @@ static void put(search *s, uint32_t end, const label *one)
     }
 }
 
-/* The end of an allocation: only the best counts. */
+/* Adds a complete allocation: only the best is kept. */
 static void put_last(search *s, const label *one)
 {
     layer *of = &s->layers[0];
@@ -321,11 +323,12 @@ static cs_time larger(cs_time a, cs_time b)
     return a > b ? a : b;
 }
 
-/* One way to go on from a label: who may hold [first, end), and what it takes. */
+/* One extension of a label: the stage [first, end), its load, and its bytes on a normal and on the
+ * special device. */
 typedef struct stage {
     uint32_t first, end, parent;
     cs_time load;
-    int64_t normal_bytes, special_bytes; /* -1: not there */
+    int64_t normal_bytes, special_bytes; /* -1: impossible */
     delay before;
 } stage;
 
@@ -353,7 +356,7 @@ static void place(search *s, const label *from, const stage *of, bool special)
     put(s, of->first, &next);
 }
 
-/* What the special device would hold, all its stages together; -1 when it cannot. */
+/* Bytes on the special device with all its stages; -1 if they do not fit. */
 static int64_t special_bytes(const search *s, const label *from, const stage *of, int64_t micro)
 {
     if (s->options->special == CS_MADPIPE_NONE ||
@@ -366,7 +369,7 @@ static int64_t special_bytes(const search *s, const label *from, const stage *of
     return bytes < INT64_MAX && bytes <= s->chain->memory - held ? held + bytes : -1;
 }
 
-/* False when no longer stage that ends there can be held by anyone. */
+/* Tries one stage. Returns false if no device can hold a longer stage with the same end. */
 static bool try_stage(search *s, const label *from, stage *of, delay v)
 {
     const cs_chain *chain = s->chain;
@@ -411,7 +414,7 @@ static bool no_worse(const label *a, const label *b)
     return !later && a->worst <= b->worst;
 }
 
-/* The number of the label with the lesser delay, at equal delays the lesser load. */
+/* Returns the label with the smaller delay, at equal delays the smaller load. */
 static uint32_t lesser(const layer *of, uint32_t a, uint32_t b)
 {
     if (a == NONE || b == NONE)
@@ -430,8 +433,8 @@ static uint32_t *least_at(const search *s, uint32_t left, uint32_t load, uint32_
     return &s->least[row * CELLS + (bytes < CELLS ? bytes : CELLS - 1)];
 }
 
-/* Cell (left, load, bytes) of `least` gets the label of least delay among those that have as many
- * devices left and as little load and bytes at least. */
+/* Sets cell (left, load, bytes) of `least` to the label with the smallest delay among labels with
+ * at least as many devices left and at most this load and these bytes. */
 static void spread(const search *s, const layer *of, const state *most)
 {
     for (uint32_t left = most->left + 1; left-- > 0;) {
@@ -457,9 +460,9 @@ static void clear(const search *s, const state *most)
             memset(least_at(s, left, load, 0), 0xff, width * sizeof(*s->least));
 }
 
-/* Another label that is no worse in anything makes this one superfluous: each `+`, each rounding
- * and each sum grows with what goes in. Only one candidate is looked at, and the last cell of a row
- * stands for all beyond it without being one itself. */
+/* Removes labels dominated by a label that is no worse in any respect: every sum, join and rounding
+ * is monotonic. Only one candidate is compared per label. The last cell of a row represents
+ * everything beyond it and is not a candidate itself. */
 static void dominate(search *s, const layer *of)
 {
     state most = {0};
@@ -485,7 +488,7 @@ static void dominate(search *s, const layer *of)
     }
 }
 
-/* Everything below `below`. */
+/* Finds the best allocation with a period below s->below. */
 static void run(search *s)
 {
     const cs_chain *chain = s->chain;
@@ -509,8 +512,8 @@ static void run(search *s)
     }
 }
 
-/* Searches with limits that grow from what every allocation needs: a search below a limit that
- * finds something has found the best, and one with a close limit is far quicker. */
+/* Searches with growing limits, starting from the memory that every allocation needs. The first
+ * limit with a result gives the best one, and a search with a tight limit is much faster. */
 static void deepen(search *s)
 {
     const cs_chain *chain = s->chain;

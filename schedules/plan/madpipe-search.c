@@ -13,7 +13,7 @@ static bool same_plan(const cs_plan *a, const cs_plan *b)
     return true;
 }
 
-/* Takes the allocation, or drops it: one that is known already promises the lesser period. */
+/* Adds the allocation. If it is known already, keeps the smaller promised period. */
 static bool add(cs_madpipe_allocations *found, cs_madpipe_allocation *one)
 {
     for (uint32_t i = 0; i < found->n; i++) {
@@ -34,7 +34,7 @@ static bool add(cs_madpipe_allocations *found, cs_madpipe_allocation *one)
     return true;
 }
 
-/* *promised gets CS_TIME_MAX when there is no allocation. */
+/* Sets `promised` to CS_TIME_MAX if there is no allocation. */
 static cs_status try_target(const cs_chain *chain, const cs_madpipe_options *options,
                             cs_time target, cs_madpipe_allocations *found, cs_time *promised,
                             cs_error *error)
@@ -50,8 +50,8 @@ static cs_status try_target(const cs_chain *chain, const cs_madpipe_options *opt
     return cs_error_no_memory(error);
 }
 
-/* Of the targets [low, *high): one that promises p leaves those below p, and if p is more than it,
- * those above it. *high becomes the least promised period. */
+/* Bisects the targets [low, *high). A target that promises p leaves the targets below p, and, if p
+ * exceeds it, those above it. Sets *high to the smallest promised period. */
 static cs_status bisect(const cs_chain *chain, const cs_madpipe_options *options, cs_time low,
                         cs_time *high, cs_madpipe_allocations *found, cs_error *error)
 {
@@ -78,7 +78,7 @@ static cs_status scan(const cs_chain *chain, const cs_madpipe_options *options, 
     return status;
 }
 
-/* By the promised period, equal ones by the target. */
+/* Sorts by promised period, then by target. */
 static int by_period(const void *a, const void *b)
 {
     const cs_madpipe_allocation *one = a, *other = b;

@@ -1,5 +1,5 @@
-/* The planner madpipe: allocations of the first phase, each given a pattern by the second, until no
- * allocation that is left promises less than the best valid pattern has. */
+/* The planner madpipe. The second phase gives each allocation of the first phase a pattern, until
+ * no remaining allocation promises a shorter period than the best valid pattern has. */
 #include "schedules/plan/groups.h"
 #include "schedules/plan/madpipe-dp.h"
 #include "schedules/plan/periodic-program.h"
@@ -41,7 +41,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* Joins neighbours that one device holds. */
+/* Joins neighbouring stages of one device. */
 static cs_status join(const cs_plan *plan, cs_plan *joined, cs_error *error)
 {
     uint32_t n = 0, *cuts = calloc((size_t)plan->n_stages + 1, sizeof(*cuts));
@@ -61,7 +61,8 @@ static cs_status join(const cs_plan *plan, cs_plan *joined, cs_error *error)
     return status;
 }
 
-/* Devices are numbered as they appear: one that appears again has a lower number. */
+/* Whether each device holds one run of layers. Devices are numbered by first use, so a device used
+ * again has a lower number. */
 static bool contiguous(const cs_plan *plan)
 {
     for (uint32_t s = 0; s < plan->n_stages; s++)
@@ -71,8 +72,8 @@ static bool contiguous(const cs_plan *plan)
 }
 
 typedef struct outcome {
-    cs_planned best;    /* period 0: none so far */
-    uint32_t undecided; /* allocations for which the integer program ran out of time */
+    cs_planned best;    /* period 0: none yet */
+    uint32_t undecided; /* allocations whose integer program ran out of time */
 } outcome;
 
 static cs_time below(const outcome *so_far)
@@ -81,7 +82,7 @@ static cs_time below(const outcome *so_far)
     return period > 0 ? period : CS_TIME_MAX;
 }
 
-/* Takes plan and pattern over. */
+/* Takes ownership of plan and pattern. */
 static void keep(outcome *so_far, cs_plan *plan, cs_pattern *pattern)
 {
     cs_planned_finish(&so_far->best);
@@ -91,7 +92,7 @@ static void keep(outcome *so_far, cs_plan *plan, cs_pattern *pattern)
     *pattern = (cs_pattern){0};
 }
 
-/* 1F1B* of a contiguous plan. */
+/* Makes the 1F1B* pattern of a contiguous plan. */
 static cs_status fit(const cs_chain *chain, cs_plan *plan, outcome *so_far, cs_error *error)
 {
     cs_pattern pattern = {0};
@@ -130,9 +131,9 @@ static cs_status program(const cs_chain *chain, const madpipe_params *params,
     return status;
 }
 
-/* 1F1B* is best where each device holds one run of layers. A run that the first phase has cut may
- * do with less memory in parts; only then, or where a device holds several runs, the program is
- * needed. */
+/* 1F1B* is optimal if each device holds one run of layers. The integer program is needed only if a
+ * device holds several runs, or if the first phase split a run, whose parts may need less
+ * memory. */
 static cs_status schedule(const cs_chain *chain, const madpipe_params *params,
                           const cs_madpipe_allocation *of, outcome *so_far, cs_error *error)
 {
@@ -179,8 +180,8 @@ static void add_stage(const cs_chain *chain, const cs_plan *plan, uint32_t s, in
         to->bytes = INT64_MAX;
 }
 
-/* The device that needs most with the active micro-batches of groups of that length; no stage and
- * no message is longer. */
+/* Finds the device that needs most memory with the active micro-batches of groups of this period;
+ * no stage or message is longer. */
 static cs_status largest_need(const cs_chain *chain, const cs_plan *plan, cs_time period,
                               need *largest, cs_error *error)
 {
@@ -205,8 +206,8 @@ static cs_status largest_need(const cs_chain *chain, const cs_plan *plan, cs_tim
     return CS_OK;
 }
 
-/* The least memory with which the first phase finds an allocation at its longest target, to 1 part
- * in 256 (each byte more would take a program more), and who needs it. */
+/* Reports the least memory for which the first phase finds an allocation at its longest target, to
+ * 1 part in 256 (each further bit costs a dynamic program), and the device that needs it. */
 static cs_status no_allocation(const cs_chain *chain, const cs_madpipe_options *options,
                                cs_error *error)
 {

@@ -1,8 +1,8 @@
 #include "schedules/plan/groups.h"
 #include "schedules/plan/pattern.h"
 
-/* Resource 2s is stage s, resource 2s + 1 the link behind it. What is between two stages of one
- * device takes no time, and disturbs no group. */
+/* Load of a resource: resource 2s is stage s, resource 2s + 1 the link after it. Between two stages
+ * of one device there is no message: load 0, which changes no group. */
 static cs_time load_of(const cs_chain *chain, const cs_plan *plan, uint32_t resource)
 {
     uint32_t stage = resource / 2;
@@ -11,7 +11,7 @@ static cs_time load_of(const cs_chain *chain, const cs_plan *plan, uint32_t reso
     return cs_chain_load(chain, plan->stages[stage].first_layer, plan->stages[stage].end_layer);
 }
 
-/* The largest load and the sum of all. */
+/* Finds the largest load and the sum of all loads. */
 static cs_status measure(const cs_chain *chain, const cs_plan *plan, cs_time *most, cs_time *total,
                          cs_error *error)
 {
@@ -33,19 +33,19 @@ static void wrap(cs_pattern *pattern, uint32_t stage, cs_pattern_kind kind, cs_t
         (cs_pattern_op){at % pattern->period, at / pattern->period};
 }
 
-/* Each forward starts when what is before it in the chain has ended: all forwards of micro-batch 0
- * run without a gap. The backwards of group g follow each other too, the first of them g - 1
- * periods after the group's last forward has ended. So each group takes one run of time, as long as
- * its loads, modulo the period; and as it is not longer than that, no resource is taken twice. The
- * backwards of group g end at most one period after they began, which is before those of group g +
- * 1 begin. No sum overflows: any two groups in a row are longer than the period, so that g - 1
- * periods are less than twice all loads together. */
+/* Places all operations. Each forward starts when its predecessor in the chain ends, so all
+ * forwards of micro-batch 0 run without a gap. The backwards of group g also run without a gap; the
+ * first starts g - 1 periods after the group's last forward ends. So each group occupies one
+ * interval as long as its loads, modulo the period, which is not longer than the period: no
+ * resource is used twice at once. The backwards of group g end at most one period after they began,
+ * before the backwards of group g + 1 begin. No sum overflows: two consecutive groups exceed the
+ * period, so g - 1 periods are less than twice the sum of all loads. */
 static void place(const cs_chain *chain, const cs_plan *plan, cs_pattern *pattern)
 {
     static const cs_pattern_kind down[2] = {CS_PATTERN_FORWARD, CS_PATTERN_SEND};
     static const cs_pattern_kind up[2] = {CS_PATTERN_BACKWARD, CS_PATTERN_RETURN};
     uint32_t n = 2 * plan->n_stages - 1;
-    cs_time at = 0, back = 0; /* at: forward; back: after the forward at `at` */
+    cs_time at = 0, back = 0; /* at: next forward; back: next backward, after the forward at `at` */
     cs_load_group now = cs_load_group_first;
     for (uint32_t r = 0; r < n; r++) {
         if (cs_pattern_has(plan, r / 2, down[r % 2]))
@@ -99,10 +99,11 @@ cs_status cs_pattern_1f1b(const cs_chain *chain, const cs_plan *plan, cs_time pe
     return CS_OK;
 }
 
-/* The last stage that does not fit with that period, or n_stages. A stage in group g has g active
- * micro-batches: from the start of its forward to the end of its backward it takes g - 1 periods
- * and the loads of the group up to the stage; these are more than nothing, as a group opens with a
- * load above 0 (the first one need not, and any stage has one active micro-batch). */
+/* Returns the last stage that does not fit with this period, or n_stages. A stage in group g has g
+ * active micro-batches: from the start of its forward to the end of its backward it takes g - 1
+ * periods plus the loads of the group up to the stage. These loads are positive because a group
+ * opens with a load above 0. (The first group need not, but every stage has at least one active
+ * micro-batch.) */
 static uint32_t misfit(const cs_chain *chain, const cs_plan *plan, cs_time period)
 {
     cs_load_group now = cs_load_group_first;

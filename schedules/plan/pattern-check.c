@@ -17,8 +17,8 @@ static const cs_pattern_op *op_of(const checking *c, uint32_t stage, cs_pattern_
 
 /* ---- shape ---- */
 
-/* Times of micro-batch 0 stay within 2^61 ps, so that a duration can be added and two of them
- * subtracted. */
+/* Checks that times of micro-batch 0 are within 2^61 ps, so that a duration can be added and two of
+ * them subtracted. */
 static bool in_range(const cs_pattern_op *op, cs_time period)
 {
     const cs_time most = INT64_C(1) << 61;
@@ -87,8 +87,8 @@ static cs_status check_shape(const checking *c)
 
 /* ---- dependencies ---- */
 
-/* The i-th operation that a micro-batch goes through: forwards and messages down the chain, then
- * messages and backwards up again. */
+/* Finds the i-th operation of a micro-batch: forwards and messages down the chain, then messages
+ * and backwards up again. */
 static void locate(uint32_t n_stages, uint64_t i, uint32_t *stage, cs_pattern_kind *kind)
 {
     uint64_t half = 2 * (uint64_t)n_stages, back = i - half;
@@ -128,7 +128,8 @@ static cs_status check_dependencies(const checking *c)
 
 /* ---- devices and links ---- */
 
-/* What an operation takes in each period of a device (low == high) or of the link between two. */
+/* Time that an operation takes in each period on a device (low == high) or on the link between two
+ * devices. */
 typedef struct slot {
     uint32_t low, high, stage;
     cs_pattern_kind kind;
@@ -185,8 +186,9 @@ static cs_status overlap(const checking *c, const slot *first, const slot *secon
                         (long long)second->start, wraps ? " of the next" : "");
 }
 
-/* `slots` are sorted, what takes no time before what starts at the same instant: each ends before
- * the next of its resource starts, and the last one before the first of the next period does. */
+/* Checks that operations of a resource do not overlap. `slots` are sorted; operations without
+ * duration come before others with the same start. Each must end before the next one of its
+ * resource starts, and the last before the first of the next period. */
 static cs_status check_slots(const checking *c, const slot *slots, size_t n)
 {
     size_t first = 0;
@@ -219,9 +221,9 @@ static cs_status check_exclusion(const checking *c, cs_arena *arena)
 
 /* ---- memory ---- */
 
-/* A stage whose micro-batch is active for q periods and a rest r has q of them active all the time,
- * and one more in [start of its forward, + r) of each period. What remains is to sweep over
- * these. */
+/* A stage whose micro-batch is active for q periods and a remainder r always has q active
+ * micro-batches, and one more during [start of its forward, + r) of each period. Only these
+ * intervals have to be swept. */
 typedef enum change_order { CHANGE_END, CHANGE_START, CHANGE_INSTANT_END } change_order;
 
 typedef struct change {
@@ -243,7 +245,8 @@ static int compare_changes(const void *a, const void *b)
 
 typedef struct memory_sweep {
     const checking *check;
-    cs_pattern_use *uses; /* per device; peak: at first what is held at the start of the period */
+    /* per device; `peak` starts as the bytes held at the start of the period */
+    cs_pattern_use *uses;
     change *changes;
     size_t n_changes;
 } memory_sweep;
@@ -254,7 +257,7 @@ static void add_change(memory_sweep *m, uint32_t device, cs_time at, change_orde
     m->changes[m->n_changes++] = (change){device, at, order, bytes};
 }
 
-/* False when the bytes do not fit 64 bits. */
+/* Returns false if the bytes overflow 64 bits. */
 static bool add_activations(memory_sweep *m, uint32_t stage)
 {
     const checking *c = m->check;
@@ -284,7 +287,7 @@ static bool add_activations(memory_sweep *m, uint32_t stage)
     return end <= period || !__builtin_add_overflow(use->peak, kept, &use->peak);
 }
 
-/* Weights, and the buffers of the boundaries that the next device shares. */
+/* Adds weights, and the buffers of boundaries shared with another device. */
 static bool add_fixed(memory_sweep *m, uint32_t stage)
 {
     const checking *c = m->check;
@@ -302,7 +305,7 @@ static bool add_fixed(memory_sweep *m, uint32_t stage)
            !__builtin_add_overflow(use->peak, bytes, &use->peak);
 }
 
-/* False when more than 2^63 bytes are held. */
+/* Returns false if more than 2^63 bytes are held. */
 static bool sweep(memory_sweep *m)
 {
     size_t i = 0;

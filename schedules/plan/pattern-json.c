@@ -1,5 +1,5 @@
-/* The pattern in a plan's file. Times are whole picoseconds, so that what is read is what was
- * found: a period may be tight to the picosecond. */
+/* Patterns in plan files. Times are whole picoseconds, so a pattern survives writing and reading
+ * exactly: its period may be tight to the picosecond. */
 #include "schedules/plan/pattern.h"
 
 #include "sim/base/field.h"
@@ -31,7 +31,7 @@ static const cs_field operation_field = {"operation", CS_FIELD_OBJECT, .of = ope
 
 typedef struct pattern_fields {
     int64_t period;
-    cs_list operations; /* pointers to operation_fields */
+    cs_list operations; /* points to operation_fields */
 } pattern_fields;
 
 static const cs_field pattern_table[] = {

@@ -4,7 +4,7 @@
 
 __extension__ typedef __int128 wide;
 
-/* All times of a pattern stay below, with a sign to spare. */
+/* Upper limit of all times in a pattern; leaves a bit for the sign. */
 static const double most_time = 0x1p61;
 
 /* ---- making one ---- */
@@ -56,7 +56,7 @@ static cs_status add_times(cs_order *order, cs_error *error)
     return CS_OK;
 }
 
-/* The pair of u < v, if laps between them matter. */
+/* Makes the pair u < v if the laps between them matter. */
 static bool make_pair(const cs_order *order, uint32_t u, uint32_t v, cs_order_pair *pair)
 {
     const cs_order_op *a = &order->ops[u], *b = &order->ops[v];
@@ -69,7 +69,7 @@ static bool make_pair(const cs_order *order, uint32_t u, uint32_t v, cs_order_pa
     else if (a->kind == CS_PATTERN_FORWARD && b->kind == CS_PATTERN_BACKWARD)
         *pair = (cs_order_pair){u, v, CS_LAPS_TO_END, 0, 0};
     else
-        return false; /* memory is counted at forwards, and they come before all backwards */
+        return false; /* memory is counted at forwards, which precede all backwards */
     return true;
 }
 
@@ -83,7 +83,7 @@ static void add_pairs(cs_order *order)
     }
 }
 
-/* Weights and buffers of a stage; a boundary within one device needs no buffer. */
+/* Weights and buffers of a stage. A boundary within one device needs no buffer. */
 static wide fixed_bytes(const cs_order *order, uint32_t stage)
 {
     const cs_chain *chain = order->chain;
@@ -132,7 +132,7 @@ typedef struct arc {
 typedef struct cs_order_graph {
     uint32_t n_arcs, n_ops;
     arc *arcs;
-    uint32_t *last; /* [n_ops]: the arc that gave x its value */
+    uint32_t *last; /* [n_ops]: arc that determined the value of x */
     wide *x;
 } graph;
 
@@ -231,8 +231,8 @@ static cs_time larger(cs_time a, cs_time b)
     return a > b ? a : b;
 }
 
-/* Bytes that a device's activations take when its stage i, of those in order->stages, starts a
- * forward, one micro-batch being processed after the other. */
+/* Bytes of a device's activations when its stage i (an index into order->stages) starts a forward,
+ * if micro-batches are processed one after the other. */
 static wide least_kept(const cs_order *order, const cs_order_device *device, uint32_t i)
 {
     wide kept = 0;
@@ -257,7 +257,7 @@ int64_t cs_order_need(const cs_order *order, uint32_t *device)
     return most < INT64_MAX ? (int64_t)most : INT64_MAX;
 }
 
-/* Bytes of activations at the start of a stage's forward, all stages of its device together. */
+/* Bytes of activations of all stages of the device at the start of a stage's forward. */
 static wide kept_at(const cs_order *order, const cs_order_device *device, uint32_t stage)
 {
     uint32_t now = op_of(order, stage, CS_PATTERN_FORWARD);
@@ -306,20 +306,20 @@ int64_t cs_order_most_active(const cs_order *order, uint32_t stage)
         return INT64_MAX;
     wide room = device->room;
     for (uint32_t i = device->first; order->stages[i] < stage; i++)
-        room -= order->kept[order->stages[i]]; /* its micro-batch is active there as well */
+        room -= order->kept[order->stages[i]]; /* its micro-batch is also active there */
     return room < 0 ? 0 : (int64_t)(room / order->kept[stage]);
 }
 
-/* From the start of the stage's forward to the end of its backward, at least. */
+/* Minimum time from the start of the stage's forward to the end of its backward. */
 static cs_time span(const cs_order *order, uint32_t stage)
 {
     return order->before[op_of(order, stage, CS_PATTERN_BACKWARD) + 1] -
            order->before[op_of(order, stage, CS_PATTERN_FORWARD)];
 }
 
-/* What stages hold at least when stage r of theirs starts a forward: r itself ceil(span / period),
- * the others floor(span / period), and those before r one at least: r's micro-batch. On average a
- * stage holds span / period. */
+/* Tests a lower bound of a device's memory when its stage r starts a forward: r itself holds
+ * ceil(span / period) micro-batches and the others floor(span / period), but stages before r at
+ * least one, the micro-batch of r. On average a stage holds span / period. */
 static bool device_may_fit(const cs_order *order, const cs_order_device *device, cs_time period)
 {
     wide average = 0;
@@ -407,7 +407,7 @@ static void fill_graph(const cs_order *order, graph *g)
     }
 }
 
-/* One round over all arcs; returns an operation that became later, or n_ops. */
+/* Relaxes all arcs once. Returns an operation that became later, or n_ops. */
 static uint32_t relax(graph *g, cs_time period)
 {
     uint32_t moved = g->n_ops;
@@ -423,8 +423,8 @@ static uint32_t relax(graph *g, cs_time period)
     return moved;
 }
 
-/* Earliest times from the first operation on, by Bellman and Ford; it reaches all others over the
- * chain. Returns n_ops, or an operation from which `last` leads back to a cycle that needs a longer
+/* Finds earliest times from the first operation by Bellman-Ford; the chain reaches all others.
+ * Returns n_ops, or an operation from which `last` leads back to a cycle that needs a longer
  * period. */
 static uint32_t earliest(const cs_order *order, graph *g, cs_time period)
 {
@@ -438,7 +438,7 @@ static uint32_t earliest(const cs_order *order, graph *g, cs_time period)
     return moved;
 }
 
-/* The period that the cycle behind `op` needs, or 0 when none will do. */
+/* Period needed by the cycle that leads to `op`; 0 if none suffices. */
 static cs_time cycle_ratio(const graph *g, uint32_t op)
 {
     for (uint32_t i = 0; i < g->n_ops; i++)
@@ -456,9 +456,9 @@ static cs_time cycle_ratio(const graph *g, uint32_t op)
     return (cs_time)((time + laps - 1) / laps);
 }
 
-/* The period grows from one violated cycle's ratio to the next: each is a lower bound, and there
- * are finitely many. Ratios are rounded up at once, since only whole periods are wanted and all
- * longer ones are possible too. */
+/* Raises the period from one violated cycle's ratio to the next. Each ratio is a lower bound, and
+ * there are finitely many. Ratios are rounded up at once: only whole periods are wanted, and all
+ * longer periods are possible. */
 bool cs_order_tighten(cs_order *order, cs_time *period)
 {
     graph *g = order->graph;
@@ -486,7 +486,7 @@ static wide floor_of(wide time, cs_time period)
     return time >= 0 ? time / period : -((period - 1 - time) / period);
 }
 
-/* The laps between two operations at these times. */
+/* Laps between two operations at these times. */
 static int64_t laps_between(const cs_order_pair *pair, wide x_u, wide x_v, cs_time period)
 {
     int64_t laps = (int64_t)floor_of(x_v - x_u - pair->time_uv, period);
@@ -495,7 +495,7 @@ static int64_t laps_between(const cs_order_pair *pair, wide x_u, wide x_v, cs_ti
     return laps;
 }
 
-/* What takes no time comes first where two start at one instant. */
+/* Operations without duration come first among those with the same start. */
 static bool starts_before(const cs_order_op *op, const cs_pattern_op *at,
                           const cs_pattern_op *other)
 {
@@ -535,7 +535,8 @@ cs_status cs_order_pattern(const cs_order *order, cs_time period, cs_pattern *pa
 
 /* ---- a construction ---- */
 
-/* How far operation o at x has to move, later or earlier, to get past operation u; 0: not at all. */
+/* How far operation o at x has to move, later or earlier, to clear operation u; 0 if they do not
+ * overlap. */
 static cs_time clash(const cs_order *order, uint32_t o, cs_time x, uint32_t u, cs_time period,
                      bool later)
 {
@@ -548,8 +549,8 @@ static cs_time clash(const cs_order *order, uint32_t o, cs_time x, uint32_t u, c
     return later ? period - after + its : after + own - period;
 }
 
-/* Puts operation o to the first free place from `x` on, later or earlier. Those in [from, end) have
- * been placed. */
+/* Places operation o at the first free time from `x` on, later or earlier. Operations in [from,
+ * end) are placed already. */
 static bool place(cs_order *order, uint32_t o, cs_time x, cs_time period, bool later, uint32_t from,
                   uint32_t end)
 {
@@ -593,8 +594,8 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Periods at which the construction changes on a contiguous plan: what neighbouring stages and
- * messages take together. The longest is that of one micro-batch after the other. */
+/* Lists periods at which the construction may change for a contiguous plan: total times of
+ * neighbouring stages and messages. The longest is the time of one micro-batch after the other. */
 size_t cs_order_periods(const cs_order *order, cs_time lower)
 {
     size_t n = 0;

@@ -111,9 +111,10 @@ CS_MUST_CHECK cs_status cs_pattern_read(const cJSON *root, const cs_json_place *
 CS_MUST_CHECK cs_status cs_pattern_1f1b(const cs_chain *chain, const cs_plan *plan, cs_time period,
                                         cs_pattern *pattern, cs_error *error);
 
-/* The smallest period whose 1F1B* fits the memory, and its pattern. Exact, O(n_stages): with a longer
- * period no stage comes into a later group, so what fits goes on fitting, and the whole picoseconds
- * are searched by halving. CS_LIMIT, naming the device and its bytes, when none fits. */
+/* The smallest period whose 1F1B* fits the memory, and its pattern. Exact, O(n_stages): with a
+ * longer period no stage comes into a later group, so what fits goes on fitting, and the whole
+ * picoseconds are searched by halving. CS_LIMIT, naming the device and its bytes, when none fits.
+ */
 CS_MUST_CHECK cs_status cs_pattern_1f1b_fit(const cs_chain *chain, const cs_plan *plan,
                                             cs_pattern *pattern, cs_error *error);
 

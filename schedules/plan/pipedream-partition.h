@@ -3,8 +3,8 @@
  * all C of boundaries between them. Which devices can hold their stages is a test of memory made
  * before there is a schedule; the paper leaves it open, so there are three readings. Of S stages on
  * P devices, stage i (from 1) is tested with
- *   depth     S - i + 1 active micro-batches: what 1F1B keeps when every stage is a group of its own
- *             and messages take no time;
+ *   depth     S - i + 1 active micro-batches: what 1F1B keeps when every stage is a group of its
+ *             own and messages take no time;
  *   all       P active micro-batches, PipeDream's NUM_OPT_ACTIVE_MINIBATCHES at most;
  *   original  P - i copies of activations and weights, and nothing else: as the optimizer that the
  *             PipeDream project published (optimizer_graph_hierarchical.py) does when asked to look

@@ -7,8 +7,8 @@
 #ifndef CS_SCHEDULES_PLAN_H
 #define CS_SCHEDULES_PLAN_H
 
-#include "sim/workload/model.h"
-#include "sim/workload/split.h"
+#include "sim/model/model.h"
+#include "sim/model/split.h"
 
 #include <stdbool.h>
 

@@ -1,18 +1,19 @@
 /* Lower bounds of the period. For any plan and any valid pattern of period T:
  *
  * load       The devices' loads are at most T each and U(0, L) together: T >= U(0, L) / P.
- * window     Layers [i, j) are on one device, so T >= U(i, j); or two neighbours among them are not,
- *            and the messages of the boundary b between these take C(b) of a link in each period.
- *            So T >= min(U(i, j), min of C(b) over i < b < j), where U counts as infinite if weights
- *            and one micro-batch of [i, j) are more than the memory. With j = i + 1: the largest
- *            layer. (One micro-batch: at the start of the forward of the device's last stage, its
- *            micro-batch is active in all stages that the device has before it.)
- * average    A layer keeps its kept_l bytes of a micro-batch from the start of its stage's forward to
- *            the end of its stage's backward, which is U(l, L) or longer, and this once per period.
- *            Of P M - fixed bytes that are there at all times, sum of kept_l U(l, L) / T are so
- *            taken on average.
+ * window     Layers [i, j) are on one device, so T >= U(i, j); or two neighbours among them are
+ *            not, and the messages of the boundary b between these take C(b) of a link in each
+ *            period. So T >= min(U(i, j), min of C(b) over i < b < j), where U counts as infinite
+ *            if weights and one micro-batch of [i, j) are more than the memory. With j = i + 1: the
+ *            largest layer. (One micro-batch: at the start of the forward of the device's last
+ *            stage, its micro-batch is active in all stages that the device has before it.)
+ * average    A layer keeps its kept_l bytes of a micro-batch from the start of its stage's forward
+ *            to the end of its stage's backward, which is U(l, L) or longer, and this once per
+ *            period. Of P M - fixed bytes that are there at all times, sum of kept_l U(l, L) / T
+ *            are so taken on average.
  * active     At the start of a forward, ceil(time / T) micro-batches are active in that stage. So
- *            ceil(U(l, L) / T) kept_l + fixed_l <= M, or T >= U(l, L) / floor((M - fixed_l) / kept_l).
+ *            ceil(U(l, L) / T) kept_l + fixed_l <= M, or T >= U(l, L) / floor((M - fixed_l) /
+ *            kept_l).
  *
  * Buffers of messages only make these sums larger. Where [i, j) ends in layers behind which nothing
  * takes any time, a micro-batch may be gone in one stage at the very instant at which the next

@@ -28,7 +28,7 @@
 #define CS_SCHEDULES_REPLICATION_H
 
 #include "schedules/plan/plan.h"
-#include "sim/workload/prefixes.h"
+#include "sim/model/prefixes.h"
 
 typedef struct cs_replication_level {
     uint32_t n;       /* > 0 */

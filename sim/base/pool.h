@@ -1,6 +1,6 @@
 /* Threads that work on points, and one thread, the caller's, that collects what they made.
  * Of sweeps, searches, predictions and repeated runs. Processes on several machines share a pool's
- * points through sim/team. */
+ * points through sim/study/team. */
 #ifndef CS_BASE_POOL_H
 #define CS_BASE_POOL_H
 

@@ -4,7 +4,7 @@
 #include "sim/base/file.h"
 #include "sim/base/process.h"
 #include "sim/base/temporary.h"
-#include "sim/team/launch.h"
+#include "sim/study/team/launch.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
-/* The programs that compute and send for real, as `sim` starts them (calib/request/request.h). */
+/* The programs that compute and send for real, as `sim` starts them (calib/bench/request/request.h). */
 #ifndef CS_CLI_BENCH_PROGRAM_H
 #define CS_CLI_BENCH_PROGRAM_H
 
-#include "calib/request/request.h"
+#include "calib/bench/request/request.h"
 #include "sim/cli/command.h"
 
 /* Runs sim-bench-BACKEND in `mode`: by itself, or, with processes > 0, as so many processes under

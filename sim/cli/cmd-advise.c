@@ -1,10 +1,10 @@
-#include "sim/advise/advice-file.h"
-#include "sim/advise/advise-report.h"
 #include "sim/base/file.h"
 #include "sim/base/version.h"
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/study/advise/advice-file.h"
+#include "sim/study/advise/advise-report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "sim/base/text.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/print/mesh-report.h"
-#include "sim/print/origins-report.h"
+#include "sim/run/print/mesh-report.h"
+#include "sim/run/print/origins-report.h"
 
 static const cs_option options[] = {
     CS_OPTION_SET,

@@ -1,10 +1,10 @@
+#include "papers/make-figures.h"
 #include "sim/base/beside.h"
 #include "sim/base/file.h"
 #include "sim/base/hash.h"
 #include "sim/base/text.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
-#include "sim/figures/make-figures.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "sim/cli/import-costs.h"
 #include "sim/cli/import-run.h"
 #include "sim/cli/output-name.h"
-#include "sim/workload/foreign/pipedream.h"
-#include "sim/workload/foreign/torch-trace.h"
+#include "sim/model/foreign/pipedream.h"
+#include "sim/model/foreign/torch-trace.h"
 
 #include <stdlib.h>
 #include <string.h>

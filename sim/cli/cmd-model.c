@@ -5,10 +5,10 @@
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
-#include "sim/scenario/workload.h"
-#include "sim/workload/foreign/pipedream-compare.h"
-#include "sim/workload/net-file.h"
-#include "sim/workload/net-json.h"
+#include "sim/model/foreign/pipedream-compare.h"
+#include "sim/model/net-file.h"
+#include "sim/model/net-json.h"
+#include "sim/run/scenario/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/workload-option.h"
-#include "sim/replay/replay.h"
+#include "sim/run/replay/replay.h"
 
 #include <stdio.h>
 #include <string.h>

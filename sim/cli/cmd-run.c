@@ -3,9 +3,9 @@
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/print/report.h"
-#include "sim/print/run-picture.h"
 #include "sim/run/low-memory.h"
+#include "sim/run/print/report.h"
+#include "sim/run/print/run-picture.h"
 #include "sim/run/store-run.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/strategies-report.h"
 #include "sim/cli/workload-option.h"
-#include "sim/scenario/workload.h"
+#include "sim/run/scenario/workload.h"
 #include "topologies/route.h"
 #include "topologies/topology.h"
 

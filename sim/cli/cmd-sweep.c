@@ -5,9 +5,9 @@
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-points.h"
-#include "sim/sweep/sweep-file.h"
-#include "sim/sweep/sweep-report.h"
-#include "sim/sweep/sweep-runs.h"
+#include "sim/study/sweep/sweep-file.h"
+#include "sim/study/sweep/sweep-report.h"
+#include "sim/study/sweep/sweep-runs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/validate-fit.h"
 #include "sim/cli/validate-report.h"
-#include "sim/validate/point-selection.h"
-#include "sim/validate/prediction-journal.h"
-#include "sim/validate/validation-file.h"
+#include "sim/study/validate/point-selection.h"
+#include "sim/study/validate/prediction-journal.h"
+#include "sim/study/validate/validation-file.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 
 #include "sim/base/beside.h"
 #include "sim/base/text.h"
-#include "sim/print/wrap.h"
+#include "sim/run/print/wrap.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -9,7 +9,7 @@
 #include "sim/base/error.h"
 #include "sim/base/log.h"
 #include "sim/base/progress.h"
-#include "sim/team/team.h"
+#include "sim/study/team/team.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ typedef struct cs_command {
     const char *summary;  /* one line */
     const char *doc;      /* paragraphs, separated by blank lines */
     const cs_option *options;
-    bool shared; /* several processes that mpirun started do it together (sim/team/team.h) */
+    bool shared; /* several processes that mpirun started do it together (sim/study/team/team.h) */
     cs_status (*run)(const cs_context *context, const cs_arguments *arguments, cs_error *error);
 } cs_command;
 

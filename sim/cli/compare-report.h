@@ -4,7 +4,7 @@
 #define CS_CLI_COMPARE_REPORT_H
 
 #include "sim/base/json.h"
-#include "sim/compare/compare-runs.h"
+#include "sim/study/compare/compare-runs.h"
 
 #include <stdio.h>
 

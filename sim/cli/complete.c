@@ -4,7 +4,7 @@
 #include "sim/base/text.h"
 #include "sim/cli/command.h"
 #include "sim/cli/listed.h"
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 
 #include <stdlib.h>
 #include <string.h>

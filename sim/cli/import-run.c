@@ -1,8 +1,8 @@
 #include "sim/cli/import-run.h"
 
 #include "sim/base/file.h"
-#include "sim/recipe/effects.h"
-#include "sim/validate/point-selection.h"
+#include "sim/run/recipe/effects.h"
+#include "sim/study/validate/point-selection.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define CS_CLI_IMPORT_RUN_H
 
 #include "sim/cli/command.h"
-#include "sim/recipe/recipe.h"
+#include "sim/run/recipe/recipe.h"
 
 /* Writes the scenario of a recipe to a file ("-": standard output). Assumptions go to the
  * log. CS_FAILED: something is missing. */

@@ -4,7 +4,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/workload/foreign/pipedream-prefixes.h"
+#include "sim/model/foreign/pipedream-prefixes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "schedules/plan/pattern-rows.h"
 #include "sim/base/units.h"
-#include "sim/print/wrap.h"
+#include "sim/run/print/wrap.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #define CS_CLI_SCENARIO_OPTION_H
 
 #include "sim/cli/command.h"
-#include "sim/print/print-json.h"
-#include "sim/scenario/scenario.h"
+#include "sim/run/print/print-json.h"
+#include "sim/run/scenario/scenario.h"
 
 #define CS_OPTION_SET                                                                              \
     {                                                                                              \

@@ -2,7 +2,7 @@
 #ifndef CS_CLI_STRATEGIES_REPORT_H
 #define CS_CLI_STRATEGIES_REPORT_H
 
-#include "sim/workload/paradl.h"
+#include "sim/model/paradl.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

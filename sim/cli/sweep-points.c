@@ -1,7 +1,7 @@
 #include "sim/cli/sweep-points.h"
 
-#include "sim/sweep/sweep-runs.h"
-#include "sim/sweep/sweep-section.h"
+#include "sim/study/sweep/sweep-runs.h"
+#include "sim/study/sweep/sweep-section.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define CS_CLI_SWEEP_POINTS_H
 
 #include "sim/cli/command.h"
-#include "sim/sweep/space.h"
+#include "sim/study/sweep/space.h"
 
 /* Fills `space`, begun by cs_space_init, from --vary, --zip and --csv; without --vary and --csv
  * from the document's "sweep". Sets the keys' quantities. */

@@ -4,7 +4,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/output-name.h"
-#include "sim/print/print-json.h"
+#include "sim/run/print/print-json.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define CS_CLI_VALIDATE_FIT_H
 
 #include "sim/cli/command.h"
-#include "sim/validate/fit-runs.h"
+#include "sim/study/validate/fit-runs.h"
 
 /* CS_USAGE: options that are incompatible with --fit, or that need it. */
 CS_MUST_CHECK cs_status cs_validate_check_fit(const cs_arguments *arguments, cs_error *error);

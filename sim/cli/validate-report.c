@@ -3,7 +3,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/print/wrap.h"
+#include "sim/run/print/wrap.h"
 
 #include <math.h>
 #include <stdlib.h>

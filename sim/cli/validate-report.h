@@ -2,7 +2,7 @@
 #ifndef CS_CLI_VALIDATE_REPORT_H
 #define CS_CLI_VALIDATE_REPORT_H
 
-#include "sim/validate/judgement.h"
+#include "sim/study/validate/judgement.h"
 
 #include <stdio.h>
 

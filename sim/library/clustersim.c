@@ -1,7 +1,7 @@
 #include "sim/base/text-stream.h"
 #include "sim/library/handles.h"
-#include "sim/print/report.h"
 #include "sim/run/figures.h"
+#include "sim/run/print/report.h"
 #include "sim/run/simulate.h"
 #include "sim/run/store-run.h"
 

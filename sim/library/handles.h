@@ -6,8 +6,8 @@
 #include "sim/base/json.h"
 #include "sim/base/number.h"
 #include "sim/base/progress.h"
+#include "sim/core/trace/contents.h"
 #include "sim/library/clustersim.h"
-#include "sim/trace/contents.h"
 
 #include <stdio.h>
 

@@ -1,13 +1,13 @@
 /* Sweeps and searches for plans. */
-#include "sim/advise/advice-file.h"
-#include "sim/advise/advise-report.h"
 #include "sim/base/text-stream.h"
 #include "sim/library/handles.h"
-#include "sim/print/print-json.h"
-#include "sim/sweep/sweep-file.h"
-#include "sim/sweep/sweep-report.h"
-#include "sim/sweep/sweep-runs.h"
-#include "sim/sweep/sweep-section.h"
+#include "sim/run/print/print-json.h"
+#include "sim/study/advise/advice-file.h"
+#include "sim/study/advise/advise-report.h"
+#include "sim/study/sweep/sweep-file.h"
+#include "sim/study/sweep/sweep-report.h"
+#include "sim/study/sweep/sweep-runs.h"
+#include "sim/study/sweep/sweep-section.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  *
  * Tensors. Everything resident (weights, gradients, optimizer states, workspaces) is a tensor per
  * stage and category. Passes over layers that were built from operators replay tapes
- * (sim/workload/tape.h). The tape of a layer is replayed at once, with the task in which the layer
+ * (sim/model/tape.h). The tape of a layer is replayed at once, with the task in which the layer
  * begins according to its share of the pass's time; the output of a pass is freed when the pass has
- * ended. Everything else is a tensor per effect on memory (sim/graph/graph.h): messages, gathered
+ * ended. Everything else is a tensor per effect on memory (sim/core/graph/graph.h): messages, gathered
  * weights, and passes of other models, of schedules that split the backward in two, and of stages
  * that recompute their whole forward. Of these tensors, the oldest of a size is freed first.
  * Gathered weights are on a separate stream.
@@ -23,9 +23,9 @@
 #ifndef CS_RUN_ALLOCATIONS_H
 #define CS_RUN_ALLOCATIONS_H
 
-#include "sim/allocator/memory-snapshot.h"
-#include "sim/scenario/scenario.h"
-#include "sim/trace/trace.h"
+#include "sim/core/trace/trace.h"
+#include "sim/model/allocator/memory-snapshot.h"
+#include "sim/run/scenario/scenario.h"
 
 /* The first failed allocation, and the state of the allocator at that time. */
 typedef struct cs_failed_allocation {

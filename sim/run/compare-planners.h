@@ -3,7 +3,7 @@
 #define CS_RUN_COMPARE_PLANNERS_H
 
 #include "sim/base/progress.h"
-#include "sim/scenario/planning.h"
+#include "sim/run/scenario/planning.h"
 
 /* Result of one planner. */
 typedef struct cs_planner_outcome {

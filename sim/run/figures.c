@@ -2,8 +2,8 @@
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/model/precision.h"
 #include "sim/run/simulate.h"
-#include "sim/workload/precision.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #ifndef CS_RUN_LINK_USE_H
 #define CS_RUN_LINK_USE_H
 
-#include "sim/trace/h5.h"
-#include "sim/trace/trace.h"
+#include "sim/core/trace/h5.h"
+#include "sim/core/trace/trace.h"
 #include "topologies/route.h"
 
 enum {

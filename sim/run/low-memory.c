@@ -1,6 +1,6 @@
 #include "sim/run/low-memory.h"
 
-#include "sim/engine/task-window.h"
+#include "sim/core/engine/task-window.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Runs scenarios whose task graph does not fit into memory. Tasks are generated, run and dropped
- * (sim/engine/task-window.h), so a run takes 16 bytes per task, for its span, instead of 70.
+ * (sim/core/engine/task-window.h), so a run takes 16 bytes per task, for its span, instead of 70.
  *
  * Such a run yields the times of the run and of its mini-batches, computing time and memory of
  * devices, traffic of links, and the hash of a run without recorded memory and versions. Everything

@@ -3,8 +3,8 @@
 #ifndef CS_RUN_REPEAT_H
 #define CS_RUN_REPEAT_H
 
+#include "sim/core/trace/h5.h"
 #include "sim/run/simulate.h"
-#include "sim/trace/h5.h"
 
 typedef struct cs_runs {
     uint32_t n; /* 0: only one run */

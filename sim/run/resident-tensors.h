@@ -11,7 +11,7 @@
 #ifndef CS_RUN_RESIDENT_TENSORS_H
 #define CS_RUN_RESIDENT_TENSORS_H
 
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 
 /* Receives a tensor's bytes; a status other than CS_OK ends the calls. */
 typedef cs_status cs_added_tensor(void *context, int64_t bytes, cs_error *error);

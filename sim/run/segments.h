@@ -11,8 +11,8 @@
 #ifndef CS_RUN_SEGMENTS_H
 #define CS_RUN_SEGMENTS_H
 
+#include "sim/core/trace/h5.h"
 #include "sim/run/allocations.h"
-#include "sim/trace/h5.h"
 
 enum { CS_SEGMENTS_DEVICES = 16 };
 

@@ -1,8 +1,8 @@
 #include "sim/run/simulate.h"
 
-#include "sim/analysis/offloaded.h"
-#include "sim/engine/engine.h"
-#include "sim/lower/lower.h"
+#include "sim/core/analysis/offloaded.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/lower/lower.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,13 +3,13 @@
 #ifndef CS_RUN_SIMULATE_H
 #define CS_RUN_SIMULATE_H
 
-#include "sim/analysis/analysis.h"
 #include "sim/base/progress.h"
-#include "sim/engine/engine.h"
-#include "sim/lower/lower.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/lower/lower.h"
 #include "sim/run/allocations.h"
 #include "sim/run/memory-fit.h"
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 
 typedef struct cs_simulation {
     cs_lower_report lowering;

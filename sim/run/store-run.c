@@ -1,10 +1,10 @@
 #include "sim/run/store-run.h"
 
-#include "sim/analysis/store.h"
 #include "sim/base/version.h"
+#include "sim/core/analysis/store.h"
+#include "sim/core/trace/results.h"
 #include "sim/run/link-use.h"
 #include "sim/run/segments.h"
-#include "sim/trace/results.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
-/* Writes a run to a results file (contents: sim/trace/results.h). */
+/* Writes a run to a results file (contents: sim/core/trace/results.h). */
 #ifndef CS_RUN_STORE_RUN_H
 #define CS_RUN_STORE_RUN_H
 
+#include "sim/core/trace/h5.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
-#include "sim/trace/h5.h"
 
 /* Writes everything except repeated runs, between cs_h5_create and cs_h5_commit. `provenance` is
  * JSON that says how a run was measured; NULL: it was simulated. */

@@ -5,8 +5,8 @@
  * Where there are fewer candidates they are simulated again and again until PLANS are done: a few
  * milliseconds say nothing. Prints a row per part, in CPU time of one thread, and a hash of the
  * steps and peaks of all candidates that were simulated. */
-#include "sim/advise/advise.h"
 #include "sim/base/hash.h"
+#include "sim/study/advise/advise.h"
 
 #include <inttypes.h>
 #include <stdio.h>

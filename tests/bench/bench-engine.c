@@ -24,8 +24,8 @@
  * the whole process, which includes what is needed only for a while. */
 #include "schedules/schedule.h"
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/engine/task-window.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/engine/task-window.h"
 #include "topologies/route.h"
 #include "topologies/topology.h"
 

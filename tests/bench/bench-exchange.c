@@ -6,10 +6,10 @@
  *   unfolded    the same on 512 GPUs, tensor 8, data 4, all simulated: about two million tasks
  *
  * Prints how long each step took, and a hash of the results, to detect changed answers. */
-#include "sim/analysis/analysis.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
-#include "sim/lower/lower.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
+#include "sim/core/lower/lower.h"
 #include "topologies/topology.h"
 
 #include <inttypes.h>

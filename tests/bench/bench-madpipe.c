@@ -8,7 +8,7 @@
  */
 #include "schedules/plan/madpipe-dp.h"
 #include "sim/base/hash.h"
-#include "sim/scenario/workload.h"
+#include "sim/run/scenario/workload.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -19,9 +19,9 @@
  * Prints the time and a hash of the results, to detect changed answers.
  */
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
-#include "sim/lower/lower.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
+#include "sim/core/lower/lower.h"
 #include "topologies/topology.h"
 
 #include <gsl/gsl_randist.h>

@@ -1,7 +1,7 @@
 /* config.json of transformers: everything that is accepted becomes a chain with the parameters of
  * the network. */
-#include "sim/workload/foreign/huggingface.h"
-#include "sim/workload/net-model.h"
+#include "sim/model/foreign/huggingface.h"
+#include "sim/model/net-model.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Model files: whatever is read can be written and read again, to the same JSON. */
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Networks as JSON: accepted networks can be costed, written and read again, with the same number
  * of operators. */
-#include "sim/workload/net-file.h"
+#include "sim/model/net-file.h"
 
-#include "sim/workload/net-json.h"
+#include "sim/model/net-json.h"
 
 #include <stdlib.h>
 #include <string.h>

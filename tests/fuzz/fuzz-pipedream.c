@@ -1,5 +1,5 @@
 /* PipeDream profiles: whatever is read is a valid model, and no time is lost on the way. */
-#include "sim/workload/foreign/pipedream.h"
+#include "sim/model/foreign/pipedream.h"
 
 #include <stdlib.h>
 #include <string.h>

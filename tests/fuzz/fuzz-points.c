@@ -1,9 +1,9 @@
 /* Measured points: each accepted point either names a missing feature or makes a scenario, which is
  * accepted or refused with a message. Scenarios with too many devices or layers are skipped, as
  * they only take long. */
-#include "sim/recipe/recipe.h"
-#include "sim/scenario/scenario.h"
-#include "sim/validate/points.h"
+#include "sim/run/recipe/recipe.h"
+#include "sim/run/scenario/scenario.h"
+#include "sim/study/validate/points.h"
 
 #include <math.h>
 #include <stdlib.h>

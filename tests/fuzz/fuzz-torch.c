@@ -1,5 +1,5 @@
 /* Traces of PyTorch's profiler, also in gzip: whatever is read is a valid model. */
-#include "sim/workload/foreign/torch-trace.h"
+#include "sim/model/foreign/torch-trace.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 #define CS_CALIB_DEVICE_CODE_H
 
 #include "calib/bench/cuda/device-work.h"
-#include "sim/workload/net.h"
+#include "sim/model/net.h"
 
 #include <float.h>
 #include <math.h>

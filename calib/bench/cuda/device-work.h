@@ -9,7 +9,7 @@
 #ifndef CS_CALIB_DEVICE_WORK_H
 #define CS_CALIB_DEVICE_WORK_H
 
-#include "sim/workload/precision.h"
+#include "sim/model/precision.h"
 
 /* name, what an item is: an element; a group of neighbours, as many as 16 bytes hold, which a
  * thread reads and writes at once; a row */

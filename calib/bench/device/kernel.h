@@ -1,6 +1,6 @@
 /* What a backend computes: one pass over one operator of a network, on real memory.
  *
- * The operators are those of sim/workload/net.h, for a batch of samples. Images lie as (sample,
+ * The operators are those of sim/model/net.h, for a batch of samples. Images lie as (sample,
  * channel, space...), sequences as (sample, token, feature). A view that takes some of the features
  * or one token of its input leaves gaps between its rows, which linear layers and attention can
  * read; everything else is contiguous.
@@ -12,7 +12,7 @@
 #ifndef CS_CALIB_KERNEL_H
 #define CS_CALIB_KERNEL_H
 
-#include "sim/workload/op-shape.h"
+#include "sim/model/op-shape.h"
 
 /* A tensor in the device's memory: element (sample, row, column) is at
  * data[sample * sample_stride + row * row_stride + column], rows being tokens. */

@@ -3,7 +3,7 @@
 #include "calib/bench/device/cores.h"
 #include "calib/bench/measure/measure.h"
 #include "sim/base/interrupt.h"
-#include "sim/scenario/workload.h"
+#include "sim/run/scenario/workload.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
 #ifndef CS_CALIB_CALIBRATE_H
 #define CS_CALIB_CALIBRATE_H
 
+#include "calib/bench/request/request.h"
 #include "calib/bench/wire/wire.h"
-#include "calib/request/request.h"
 #include "sim/base/progress.h"
 
 CS_MUST_CHECK cs_status cs_bench_compute(const cs_backend *backend, const cs_request *request,

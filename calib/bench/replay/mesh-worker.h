@@ -1,5 +1,5 @@
 /* The passes of a device that is a place of a grid, step by step as their programs have them
- * (sim/replay/passes.h): runs of operators, and exchanges with the other places of the stage.
+ * (sim/run/replay/passes.h): runs of operators, and exchanges with the other places of the stage.
  *
  * The operators are walked through one after the other, and each exchange is held against the steps
  * of the program: it must be one that is left, of its kind, its axes and its bytes, and in the end
@@ -10,7 +10,7 @@
 #define CS_CALIB_MESH_WORKER_H
 
 #include "calib/bench/replay/weight-store.h"
-#include "sim/replay/replay.h"
+#include "sim/run/replay/replay.h"
 
 struct cs_worker;
 

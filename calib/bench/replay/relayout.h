@@ -7,7 +7,7 @@
 #define CS_CALIB_RELAYOUT_H
 
 #include "calib/bench/wire/wire.h"
-#include "sim/workload/layout.h"
+#include "sim/model/layout.h"
 
 /* Whoever sends: finds the members of the place's group along an axis, NULL: all processes; and is
  * told before and behind. `bytes` are those of cs_exchange_kind. */

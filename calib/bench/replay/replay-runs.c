@@ -5,7 +5,7 @@
 #include "calib/bench/wire/core-count.h"
 #include "sim/base/json.h"
 #include "sim/base/number.h"
-#include "sim/replay/notes-trace.h"
+#include "sim/run/replay/notes-trace.h"
 #include "sim/run/store-run.h"
 
 #include <math.h>

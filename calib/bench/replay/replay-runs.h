@@ -3,8 +3,8 @@
 #ifndef CS_CALIB_REPLAY_RUNS_H
 #define CS_CALIB_REPLAY_RUNS_H
 
+#include "calib/bench/request/request.h"
 #include "calib/bench/wire/wire.h"
-#include "calib/request/request.h"
 #include "sim/base/progress.h"
 
 /* By all processes that MPI has connected, one per device. Failures are reported like those of

@@ -6,7 +6,7 @@
 #include "calib/bench/replay/mesh-worker.h"
 #include "calib/bench/train/trainer.h"
 #include "calib/bench/wire/wire.h"
-#include "sim/replay/notes-trace.h"
+#include "sim/run/replay/notes-trace.h"
 
 typedef struct cs_stage_state {
     cs_part part;

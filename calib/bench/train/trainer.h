@@ -21,8 +21,8 @@
 #define CS_CALIB_TRAINER_H
 
 #include "calib/bench/train/block-pool.h"
-#include "sim/workload/net-local.h"
-#include "sim/workload/net-model.h"
+#include "sim/model/net-local.h"
+#include "sim/model/net-model.h"
 
 /* Called behind every kernel that was started. */
 typedef struct cs_observer {

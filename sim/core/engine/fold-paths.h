@@ -1,0 +1,38 @@
+/* Links that messages take which a transfer of a folded graph stands for. Internal to
+ * sim/core/engine. */
+#ifndef CS_ENGINE_FOLD_PATHS_H
+#define CS_ENGINE_FOLD_PATHS_H
+
+#include "sim/core/graph/fold-list.h"
+#include "sim/core/trace/trace.h"
+#include "topologies/noise.h"
+
+typedef struct cs_fold_paths {
+    const cs_platform *platform;
+    cs_fold_list list;
+    uint32_t *way;   /* room for a route */
+    uint32_t *count; /* per link: 0 between calls */
+} cs_fold_paths;
+
+/* CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_fold_paths_init(cs_fold_paths *paths, const cs_graph *graph,
+                                           const cs_platform *platform, cs_error *error);
+
+/* Zeroed ones can be finished. */
+void cs_fold_paths_finish(cs_fold_paths *paths);
+
+/* Of the messages that one between two devices stands for, the ends of the slowest: of most time
+ * per byte, where links are shared while all of them are on their way, then of the longest
+ * latency; itself if it is among these. CS_OVERFLOW. */
+CS_MUST_CHECK cs_status cs_fold_paths_slowest(cs_fold_paths *paths, cs_pair ends, cs_pair *slowest,
+                                              cs_error *error);
+
+/* Per link of the list, how many of the messages between two devices take it. */
+void cs_fold_paths_weigh(cs_fold_paths *paths, cs_pair ends, const uint32_t *links, uint32_t n,
+                         uint32_t *weights);
+
+/* Adds so many bytes to the links of each of these messages; false where they do not fit. */
+CS_MUST_CHECK bool cs_fold_paths_count(cs_fold_paths *paths, cs_pair ends, int64_t bytes,
+                                       cs_link_record *links);
+
+#endif

@@ -1,0 +1,51 @@
+/* Runs without a queue of events: where the order of tasks on each device is fixed and all delays
+ * are known, the start and the end of a task follow from those of its predecessors, in one pass
+ * over tasks whose ids rise along edges.
+ *
+ * An instant has steps (engine.h), and so have the points in time here: `step` numbers them, from
+ * the ends with which the instant begins. It is above 0 only where tasks take no time.
+ *
+ * Memory and versions depend on the order of events, but only on each device by itself, where every
+ * effect and every slot is on one device. A device's events come to its lane nearly in order, and
+ * wait there until the devices from which more may come are further on. If one comes after all that
+ * should have been before those that were applied, the pass fails, and the run is made by events.
+ *
+ * It applies to runs on links that nobody shares (ideal, none, phi), of program order, without
+ * blocking transfers, policies of versions, slowdown, or messages of others, of which no history is
+ * recorded. Internal to sim/core/engine. */
+#ifndef CS_ENGINE_IN_ORDER_H
+#define CS_ENGINE_IN_ORDER_H
+
+#include "sim/core/engine/state.h"
+
+typedef struct cs_in_order cs_in_order;
+
+typedef struct cs_moment {
+    cs_time time;
+    uint32_t step;
+} cs_moment;
+
+/* NULL if it applies to a prepared run, else why it does not: "transfers share links". */
+const char *cs_in_order_refuses(const cs_engine *e);
+
+/* `e`, which must outlive it, is prepared. NULL when memory runs out. */
+cs_in_order *cs_in_order_create(cs_engine *e);
+void cs_in_order_destroy(cs_in_order *run);
+
+/* Whether a task may take no time: else all steps are 0. */
+bool cs_in_order_has_steps(const cs_in_order *run);
+
+/* A task that was ready at *point, as far as its predecessors are concerned: sets its span, and
+ * *point to its end. Tasks of a device come in the order of its program. CS_OVERFLOW, CS_NO_MEMORY,
+ * or CS_FAILED where events come too late. */
+CS_MUST_CHECK cs_status cs_in_order_place(cs_in_order *run, uint32_t task, cs_task what,
+                                          cs_moment *point, cs_span *span);
+
+/* All tasks were placed: applies what waits. Errors as above. */
+CS_MUST_CHECK cs_status cs_in_order_close(cs_in_order *run);
+
+/* The whole graph of the run; fills its spans. Not *done: it is not possible, and the run is to be
+ * prepared anew. CS_NO_MEMORY, CS_INTERRUPTED. */
+CS_MUST_CHECK cs_status cs_in_order_run(cs_engine *e, bool *done);
+
+#endif

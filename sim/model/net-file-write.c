@@ -1,0 +1,175 @@
+#include "sim/model/net-file.h"
+
+#include "sim/model/ops/operator.h"
+
+#include <stdio.h>
+
+/* Of an operator's output its name; inputs of the network are "input", "input.1", ... */
+static const char *name_of(const cs_net *net, cs_tensor tensor, char text[CS_NET_NAME_BYTES])
+{
+    const uint32_t writer = cs_net_writer(net, tensor);
+    uint32_t n = 0;
+    if (writer < net->n_ops)
+        return net->ops[writer].name;
+    for (cs_tensor t = 0; t < tensor; t++)
+        n += cs_net_writer(net, t) == net->n_ops;
+    snprintf(text, CS_NET_NAME_BYTES, n > 0 ? "input.%u" : "input", n);
+    return text;
+}
+
+static bool add_sizes(cJSON *object, const char *key, const uint32_t *sizes, uint32_t n)
+{
+    cJSON *array = cJSON_AddArrayToObject(object, key);
+    bool done = array != NULL;
+    for (uint32_t i = 0; done && i < n; i++)
+        done = cJSON_AddItemToArray(array, cJSON_CreateNumber(sizes[i]));
+    return done;
+}
+
+static bool add_window(cJSON *object, const cs_op *op)
+{
+    if (op->kernel.rank == 0)
+        return true;
+    return add_sizes(object, "kernel", op->kernel.size, op->kernel.rank) &&
+           add_sizes(object, "stride", op->stride.size, op->stride.rank) &&
+           add_sizes(object, "padding", op->pad.size, op->pad.rank) &&
+           (op->dilation.size[0] == 1 ||
+            add_sizes(object, "dilation", op->dilation.size, op->dilation.rank)) &&
+           cJSON_AddNumberToObject(object, "groups", op->groups);
+}
+
+/* What operators of mixtures and of attention have besides their shapes; 0 is left out. */
+static bool add_attributes(cJSON *object, const cs_op *op)
+{
+    const struct {
+        const char *key;
+        double value;
+    } attributes[] = {
+        {"heads", cs_operator_of(op)->key & CS_KEY_GROUPS_AS_HEADS && op->groups > 1
+                      ? op->groups
+                      : op->heads + op->scan.heads + op->attention.heads},
+        {"kv_heads", op->attention.kv_heads},
+        {"dropout", op->attention.dropout},
+        {"buckets", op->attention.buckets},
+        {"state", op->scan.state},
+        {"chunk", op->scan.chunk},
+        {"scan_groups", op->scan.groups},
+        {"experts", op->experts},
+        {"top_k", op->top_k},
+        {"capacity", op->capacity},
+        {"stored", op->stored},
+        {"window", op->attention.window},
+    };
+    bool done = true;
+    for (size_t i = 0; done && i < sizeof(attributes) / sizeof(attributes[0]); i++)
+        done = attributes[i].value <= 0 ||
+               cJSON_AddNumberToObject(object, attributes[i].key, attributes[i].value);
+    return done;
+}
+
+/* What is so or not; what is not is left out. */
+static bool add_flags(cJSON *object, const cs_op *op)
+{
+    const struct {
+        const char *key;
+        bool is;
+    } flags[] = {
+        {"causal", op->attention.causal},
+        {"math", op->attention.heads > 0 && op->attention.kernel == CS_ATTENTION_MATH},
+        {"sinks", op->attention.sinks},
+        {"padded", op->attention.padded},
+        {"wide", op->wide},
+        {"frozen", op->frozen},
+    };
+    bool done = true;
+    for (size_t i = 0; done && i < sizeof(flags) / sizeof(flags[0]); i++)
+        done = !flags[i].is || cJSON_AddTrueToObject(object, flags[i].key);
+    return done;
+}
+
+static bool add_shapes(cJSON *object, const cs_net *net, const cs_op *op)
+{
+    const cs_shape *out = &cs_net_tensor(net, op->output)->shape;
+    cJSON *inputs = cJSON_AddArrayToObject(object, "input_shapes");
+    bool done = inputs != NULL;
+    for (uint32_t i = 0; done && i < op->n_inputs; i++) {
+        const cs_shape *in = &cs_net_tensor(net, op->inputs[i])->shape;
+        cJSON *shape = cJSON_CreateArray();
+        done = cJSON_AddItemToArray(inputs, shape);
+        for (uint32_t d = 0; done && d < in->rank; d++)
+            done = cJSON_AddItemToArray(shape, cJSON_CreateNumber(in->dims[d]));
+    }
+    return done && add_sizes(object, "output_shape", out->dims, out->rank) &&
+           add_window(object, op) && add_attributes(object, op) && add_flags(object, op);
+}
+
+static bool add_names(const cs_net *net, const cs_op *op, cJSON *object)
+{
+    char text[CS_NET_NAME_BYTES];
+    cJSON *inputs = cJSON_AddArrayToObject(object, "inputs");
+    bool done = inputs != NULL;
+    for (uint32_t i = 0; done && i < op->n_inputs; i++)
+        done = cJSON_AddItemToArray(inputs, cJSON_CreateString(name_of(net, op->inputs[i], text)));
+    const uint32_t lender = op->tied ? cs_net_lender(net, (uint32_t)(op - net->ops)) : net->n_ops;
+    if (done && lender < net->n_ops)
+        done = cJSON_AddStringToObject(object, "tied_to", net->ops[lender].name) != NULL;
+    return done;
+}
+
+bool cs_net_op_write(const cs_net *net, const cs_op *op, cJSON *object)
+{
+    return cJSON_AddStringToObject(object, "name", op->name) &&
+           cJSON_AddStringToObject(object, "kind", cs_op_kind_name(op->kind)) &&
+           cJSON_AddStringToObject(object, "block", net->blocks[op->block]) &&
+           add_names(net, op, object) && add_shapes(object, net, op);
+}
+
+static cJSON *input_json(const cs_net *net, cs_tensor tensor)
+{
+    const cs_tensor_info *info = cs_net_tensor(net, tensor);
+    char text[CS_NET_NAME_BYTES];
+    cJSON *object = cJSON_CreateObject();
+    if (object && cJSON_AddStringToObject(object, "name", name_of(net, tensor, text)) &&
+        add_sizes(object, "shape", info->shape.dims, info->shape.rank) &&
+        cJSON_AddBoolToObject(object, "ids", info->element == CS_ELEMENT_INT64) &&
+        (!info->loaded || cJSON_AddTrueToObject(object, "loaded")))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+bool cs_net_inputs_write(const cs_net *net, cJSON *root)
+{
+    cJSON *inputs = cJSON_AddArrayToObject(root, "inputs");
+    bool done = inputs != NULL;
+    for (cs_tensor t = 0; done && t < net->n_tensors; t++)
+        if (cs_net_writer(net, t) == net->n_ops)
+            done = cJSON_AddItemToArray(inputs, input_json(net, t));
+    if (done && net->carried > 0)
+        done = cJSON_AddStringToObject(root, "carried",
+                                       net->ops[cs_net_writer(net, net->carried)].name) != NULL;
+    return done;
+}
+
+static bool add_operator(const cs_net *net, const cs_op *op, cJSON *list)
+{
+    const int64_t weights = op->tied ? 0 : op->weights;
+    cJSON *object = cJSON_CreateObject();
+    return cJSON_AddItemToArray(list, object) && cs_net_op_write(net, op, object) &&
+           cJSON_AddBoolToObject(object, "in_place", op->in_place) &&
+           cJSON_AddNumberToObject(object, "weights", (double)weights) &&
+           cJSON_AddNumberToObject(object, "biases", (double)op->biases);
+}
+
+bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON *root)
+{
+    cJSON *layers = cJSON_GetObjectItemCaseSensitive(root, "layers");
+    bool done = cs_net_inputs_write(net, root);
+    for (uint32_t l = 0; done && l < chain->n_layers; l++) {
+        cJSON *list = cJSON_AddArrayToObject(cJSON_GetArrayItem(layers, (int)l), "operators");
+        done = list != NULL;
+        for (uint32_t p = chain->layers[l].first; done && p < chain->layers[l].end; p++)
+            done = add_operator(net, &net->ops[p], list);
+    }
+    return done;
+}

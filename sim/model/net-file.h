@@ -1,0 +1,32 @@
+/* Networks as JSON: the operators of each layer with what they read, as `sim model --json` prints
+ * them and `sim model --output` puts them into a model file (docs/reference/model-file.md).
+ *
+ *     {"name": ..., "inputs": [{"name": "input", "shape": [3, 224, 224]}],
+ *      "layers": [{"operators": [{"name": "conv1", "kind": "conv", "inputs": ["input"], ...}]}]}
+ *
+ * Operators stand in the order of execution and read inputs and operators before them, by name.
+ * What follows from the rest need not be there: shapes, but for what a layer or a view makes of its
+ * input, and parameters, but for those of tables. What is there has to be right.
+ */
+#ifndef CS_WORKLOAD_NET_FILE_H
+#define CS_WORKLOAD_NET_FILE_H
+
+#include "sim/model/net-model.h"
+
+#include <cjson/cJSON.h>
+
+/* Whether a document is a network in this form. */
+bool cs_net_is_file(const cJSON *root);
+
+/* Reads one. CS_INVALID, with the place, for what is missing or cannot be. */
+CS_MUST_CHECK cs_status cs_net_read(const cJSON *root, const cs_json_place *place, cs_net *net,
+                                    cs_error *error);
+
+/* Adds "inputs", and "carried" where something is; what tells an operator from others; and to each
+ * of the "layers" of a document, which are those of the chain, its "operators". False when memory
+ * runs out. */
+bool cs_net_inputs_write(const cs_net *net, cJSON *root);
+bool cs_net_op_write(const cs_net *net, const cs_op *op, cJSON *object);
+bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON *root);
+
+#endif

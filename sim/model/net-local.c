@@ -1,0 +1,958 @@
+#include "sim/model/net-local.h"
+
+#include "sim/base/vector.h"
+#include "sim/model/ops/operator.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tensor of the whole network as the place has it, in one of its layouts. */
+typedef struct version {
+    cs_tensor_layout layout;
+    uint32_t partial; /* bit 1 << cs_layout_axis: its readers leave partial gradients */
+    cs_tensor tensor; /* of the local network */
+    uint32_t next;    /* another one of the same tensor, CS_NO_TENSOR at the end */
+} version;
+
+typedef struct maker {
+    const cs_net *net;
+    const cs_split *split;
+    uint32_t place;
+    cs_net_links links;
+    cs_split_report report;
+    cs_net_local *made;
+    version *versions;
+    uint32_t n_versions, cap_versions;
+    uint32_t *first;    /* per tensor: its version as it is handed on */
+    uint32_t *local_of; /* per operator: the local one */
+} maker;
+
+/* What the rules of all axes say of an operator. */
+typedef struct divided_op {
+    cs_tensor_layout inputs[CS_OP_INPUTS_MAX], made, output;
+    uint32_t partial[CS_OP_INPUTS_MAX];
+    bool shared_over_tensor, copied, ring;
+    uint32_t shares;
+    uint32_t n_inner;
+    cs_inner_exchange inner[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
+    cs_layout_axis inner_axis[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
+} divided_op;
+
+static void out_of_memory(maker *m)
+{
+    if (m->report.status == CS_OK)
+        m->report.status = cs_error_no_memory(m->report.error);
+}
+
+/* ---- links ---- */
+
+static void count_readers(const cs_net *net, cs_net_links *links)
+{
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        links->writer[net->ops[p].output] = p;
+        for (uint32_t i = 0; i < net->ops[p].n_inputs; i++)
+            links->first_reader[net->ops[p].inputs[i] + 1]++;
+    }
+    for (uint32_t t = 0; t < net->n_tensors; t++)
+        links->first_reader[t + 1] += links->first_reader[t];
+}
+
+static void find_links(maker *m)
+{
+    const cs_net *net = m->net;
+    cs_net_links *links = &m->links;
+    uint32_t *filled = calloc(net->n_tensors, sizeof(*filled));
+    links->writer = malloc(net->n_tensors * sizeof(*links->writer));
+    links->first_reader = calloc(net->n_tensors + (size_t)1, sizeof(*links->first_reader));
+    links->readers = calloc((size_t)net->n_ops * CS_OP_INPUTS_MAX, sizeof(*links->readers));
+    if (filled && links->writer && links->first_reader && links->readers) {
+        memset(links->writer, 0xff, net->n_tensors * sizeof(*links->writer));
+        count_readers(net, links);
+        for (uint32_t p = 0; p < net->n_ops; p++)
+            for (uint32_t i = 0; i < net->ops[p].n_inputs; i++) {
+                const cs_tensor t = net->ops[p].inputs[i];
+                links->readers[links->first_reader[t] + filled[t]++] = p;
+            }
+    } else {
+        out_of_memory(m);
+    }
+    free(filled);
+}
+
+static void drop_links(cs_net_links *links)
+{
+    free(links->writer);
+    free(links->first_reader);
+    free(links->readers);
+}
+
+/* ---- what the local network is made of ---- */
+
+static const cs_grid *grid_of(const maker *m)
+{
+    return &m->split->grid;
+}
+
+static uint32_t axis_size(const maker *m, cs_layout_axis axis)
+{
+    return cs_grid_axes(grid_of(m), cs_layout_axes(axis)).size;
+}
+
+static cs_shape local_shape(const maker *m, const cs_tensor_layout *layout, const cs_shape *shape)
+{
+    return cs_layout_local(layout, shape, m->split, m->place);
+}
+
+static void add_version(maker *m, cs_tensor of, const version *added)
+{
+    if (!cs_vector_reserve((void **)&m->versions, &m->cap_versions, m->n_versions + 1u,
+                           sizeof(*m->versions))) {
+        out_of_memory(m);
+        return;
+    }
+    version *to = &m->versions[m->n_versions];
+    *to = *added;
+    to->next = CS_NO_TENSOR;
+    if (m->first[of] == CS_NO_TENSOR) {
+        m->first[of] = m->n_versions;
+    } else {
+        to->next = m->versions[m->first[of]].next;
+        m->versions[m->first[of]].next = m->n_versions;
+    }
+    m->n_versions++;
+}
+
+static cs_tensor push_op(maker *m, cs_op *op, const cs_shape *shape, cs_element element,
+                         const cs_local_op *info)
+{
+    cs_net_local *made = m->made;
+    const uint32_t block = op->block;
+    cs_net_add_op(&made->net, op->name, op, shape, element);
+    if (m->report.status == CS_OK)
+        m->report.status = made->net.status;
+    if (m->report.status != CS_OK)
+        return CS_NO_TENSOR;
+    if (!cs_vector_reserve((void **)&made->ops, &made->cap_ops, made->net.n_ops,
+                           sizeof(*made->ops))) {
+        out_of_memory(m);
+        return CS_NO_TENSOR;
+    }
+    made->net.ops[made->net.n_ops - 1].block = block;
+    made->ops[made->net.n_ops - 1] = *info;
+    return op->output;
+}
+
+static void push_exchange(maker *m, cs_op_exchange exchange)
+{
+    cs_net_local *made = m->made;
+    if (!cs_vector_reserve((void **)&made->exchanges, &made->cap_exchanges, made->n_exchanges + 1u,
+                           sizeof(*made->exchanges))) {
+        out_of_memory(m);
+        return;
+    }
+    exchange.order = made->n_exchanges;
+    made->exchanges[made->n_exchanges++] = exchange;
+}
+
+/* ---- exchanges from layouts ---- */
+
+/* The bias that it adds has a gradient. */
+const cs_operator cs_operator_exchange = {
+    .name = "exchange",
+    .group = "elementwise",
+    .each = {.weight_moves = 1},
+};
+
+/* A change of layout, of a tensor of the whole network of that shape. */
+typedef struct change {
+    cs_shape shape;
+    cs_tensor_layout from, to;
+    bool operand,
+        gradient; /* what is gathered forward, backward, is the operand of a linear layer */
+} change;
+
+/* Counted before what adds up, after what gathers, and of what moves rows at the side of the
+ * busiest place. */
+static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const cs_shape *after)
+{
+    const int64_t from = cs_shape_elements(before), to = cs_shape_elements(after);
+    if (kind == CS_EXCHANGE_ALL_TO_ALL)
+        return from > to ? from : to;
+    return kind == CS_EXCHANGE_ALL_GATHER ? to : from;
+}
+
+/* Operands are cast before tensor-parallel places gather them (TransformerEngine, pytorch/
+ * distributed.py: gather_along_first_dim with a quantizer), unless they are not. */
+static uint8_t element_of(const maker *m, const change *c, cs_layout_axis axis,
+                          cs_exchange_kind kind, bool backward)
+{
+    const bool is_operand = (backward ? c->gradient : c->operand) && !m->split->wide_gathers;
+    return kind == CS_EXCHANGE_ALL_GATHER && axis == CS_LAYOUT_TENSOR && is_operand
+               ? CS_ELEMENT_OPERAND
+               : CS_ELEMENT_ACTIVATION;
+}
+
+static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layout_axis axis,
+                      bool backward)
+{
+    const cs_shape before = local_shape(m, now, &c->shape);
+    const cs_division from = now->axes[axis];
+    cs_exchange_kind kind;
+    now->axes[axis] = c->to.axes[axis];
+    if (axis_size(m, axis) == 1 || !cs_division_exchange(axis, from, c->to.axes[axis], &kind))
+        return;
+    const cs_shape after = local_shape(m, now, &c->shape);
+    push_exchange(m, (cs_op_exchange){.op = m->made->net.n_ops - 1,
+                                      .kind = (uint8_t)kind,
+                                      .axes = (uint8_t)cs_layout_axes(axis),
+                                      .backward = backward,
+                                      .element = element_of(m, c, axis, kind, backward),
+                                      .elements = elements_of(kind, &before, &after)});
+}
+
+static void push_forward(maker *m, const change *c)
+{
+    cs_tensor_layout now = cs_layout_cut(&c->from, &c->to);
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        push_axis(m, c, &now, (cs_layout_axis)axis, false);
+}
+
+static void push_backward(maker *m, const change *c, uint32_t partial)
+{
+    const change back = {c->shape, cs_layout_gradient(&c->to, partial),
+                         cs_layout_gradient(&c->from, 0), c->operand, c->gradient};
+    cs_tensor_layout now = cs_layout_cut(&back.from, &back.to);
+    for (int axis = CS_N_LAYOUT_AXES; axis-- > 0;)
+        push_axis(m, &back, &now, (cs_layout_axis)axis, true);
+}
+
+static bool has_part(const maker *m, const cs_tensor_layout *layout, cs_division_kind part)
+{
+    bool has = false;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        has |= axis_size(m, (cs_layout_axis)axis) > 1 && layout->axes[axis].part == part;
+    return has;
+}
+
+/* Changes the layout of a local tensor for operator `origin`. `biases` are added to what comes out.
+ * */
+static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t partial,
+                          uint32_t origin, int64_t biases)
+{
+    const cs_op *of = &m->net->ops[origin];
+    const cs_shape before = local_shape(m, &c->from, &c->shape);
+    const cs_shape after = local_shape(m, &c->to, &c->shape);
+    cs_op op = cs_net_op(CS_OP_EXCHANGE, &tensor, 1);
+    cs_local_op info = {.origin = origin,
+                        .weight_axes = CS_AXES_GRADIENT,
+                        .whole = c->shape,
+                        .read = c->from,
+                        .made = c->to,
+                        .partial = partial};
+    if (m->report.status != CS_OK)
+        return CS_NO_TENSOR;
+    op.name = of->name;
+    op.block = of->block;
+    op.biases = biases;
+    op.in_place =
+        cs_shape_elements(&before) == cs_shape_elements(&after) && before.dims[0] == after.dims[0];
+    if (c->to.axes[CS_LAYOUT_TENSOR].part == CS_DIVIDED && biases > 0)
+        info.weight_axes = CS_AXES_TENSOR;
+    const cs_tensor out = push_op(m, &op, &after, CS_ELEMENT_ACTIVATION, &info);
+    if (out == CS_NO_TENSOR)
+        return out;
+    push_forward(m, c);
+    if (m->made->net.tensors[tensor].differentiable)
+        push_backward(m, c, partial);
+    return out;
+}
+
+static bool is_narrowed(const cs_op *op)
+{
+    return cs_op_is_product(op) && !op->wide;
+}
+
+/* The local tensor in the layout that operator p needs of a tensor. */
+static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout *layout,
+                             uint32_t partial, uint32_t p)
+{
+    const version *first = &m->versions[m->first[tensor]];
+    if (cs_layout_equal(&first->layout, layout) && partial == 0)
+        return first->tensor;
+    for (uint32_t v = first->next; v != CS_NO_TENSOR; v = m->versions[v].next)
+        if (cs_layout_equal(&m->versions[v].layout, layout) && m->versions[v].partial == partial)
+            return m->versions[v].tensor;
+    const change c = {cs_net_tensor(m->net, tensor)->shape, first->layout, *layout,
+                      is_narrowed(&m->net->ops[p]), false};
+    version made = {.layout = *layout, .partial = partial};
+    made.tensor = exchange(m, first->tensor, &c, partial, p, 0);
+    add_version(m, tensor, &made);
+    return made.tensor;
+}
+
+/* ---- operators ---- */
+
+static cs_split_way way_of(const cs_split *split, cs_layout_axis axis)
+{
+    switch (axis) {
+    case CS_LAYOUT_TENSOR:
+        return split->tensor_method == CS_TENSOR_FILTER    ? CS_SPLIT_FILTER
+               : split->tensor_method == CS_TENSOR_CHANNEL ? CS_SPLIT_CHANNEL
+                                                           : CS_SPLIT_PAIRS;
+    case CS_LAYOUT_CONTEXT:
+        return CS_SPLIT_CONTEXT;
+    case CS_LAYOUT_EXPERT:
+        return CS_SPLIT_EXPERT;
+    case CS_LAYOUT_EXPERT_TENSOR:
+        return CS_SPLIT_EXPERT_TENSOR;
+    default:
+        return CS_SPLIT_SPACE;
+    }
+}
+
+static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op *d)
+{
+    cs_division given[CS_OP_INPUTS_MAX];
+    cs_rule_answer answer = {0};
+    cs_layout_rule *rule = cs_operator_of(op)->split[way_of(m->split, axis)];
+    const cs_rule_query query = {.net = m->net,
+                                 .links = &m->links,
+                                 .split = m->split,
+                                 .op = op,
+                                 .axis = axis,
+                                 .size = axis_size(m, axis),
+                                 .given = given,
+                                 .report = &m->report};
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        given[i] = m->versions[m->first[op->inputs[i]]].layout.axes[axis];
+    if (rule)
+        rule(&query, &answer);
+    for (uint32_t i = 0; i < op->n_inputs; i++) {
+        d->inputs[i].axes[axis] = answer.inputs[i];
+        d->partial[i] |= (uint32_t)answer.partial[i] << axis;
+    }
+    d->made.axes[axis] = answer.made;
+    d->output.axes[axis] = answer.output;
+    d->shared_over_tensor |= answer.shared && axis == CS_LAYOUT_TENSOR;
+    d->copied |= answer.copied;
+    d->shares = answer.shares > 0 ? answer.shares : d->shares;
+    d->ring |= answer.ring;
+    for (uint32_t i = 0; i < answer.n_inner; i++) {
+        d->inner_axis[d->n_inner] = axis;
+        d->inner[d->n_inner++] = answer.inner[i];
+    }
+}
+
+/* In each step but the last, keys and values go on to the next place. Backward begins with those
+ * of the last step and takes them back; with them, a step later, go their gradients, which are
+ * complete when they come home. */
+static void push_ring(maker *m)
+{
+    const cs_net *net = &m->made->net;
+    const cs_op *op = &net->ops[net->n_ops - 1];
+    const uint32_t steps = m->made->ops[net->n_ops - 1].steps;
+    cs_op_exchange shift = {.op = net->n_ops - 1,
+                            .kind = CS_EXCHANGE_SHIFT,
+                            .axes = CS_AXES_CONTEXT,
+                            .beside = true,
+                            .element = CS_ELEMENT_ACTIVATION};
+    for (uint32_t step = 0; step < steps; step++) {
+        const bool is_end = step == 0 || step == steps - 1;
+        const int64_t keys = cs_net_tensor(net, op->inputs[1])->elements +
+                             cs_net_tensor(net, op->inputs[2])->elements;
+        shift.step = step;
+        shift.backward = false;
+        shift.elements = keys;
+        if (step > 0)
+            push_exchange(m, shift);
+        shift.backward = true;
+        shift.elements = is_end ? keys : 2 * keys;
+        push_exchange(m, shift);
+    }
+}
+
+/* Rows of what an operator reads or makes, of its neighbours along an axis: as many as any place
+ * has, though those at the edges of an image have neighbours on one side only. Other directions
+ * that were exchanged before have brought rows already, which are handed on: so corners come along.
+ * */
+static void push_halo(maker *m, const divided_op *d, uint32_t i)
+{
+    const cs_inner_exchange *inner = &d->inner[i];
+    const cs_net *net = &m->made->net;
+    const uint32_t p = net->n_ops - 1;
+    const cs_op *op = &net->ops[p];
+    cs_local_op *info = &m->made->ops[p];
+    const cs_tensor of = inner->of == CS_HALO_OF_GRADIENT ? op->output : op->inputs[0];
+    cs_shape shape = cs_net_tensor(net, of)->shape;
+    for (uint32_t j = 0; j < i; j++)
+        if (d->inner[j].kind == CS_EXCHANGE_HALO && d->inner[j].of == inner->of)
+            shape.dims[d->inner[j].dim] += d->inner[j].held.before + d->inner[j].held.behind;
+    const int64_t row = cs_shape_elements(&shape) / shape.dims[inner->dim];
+    *(inner->backward ? &info->gradient_halo : &info->halo) +=
+        row * (inner->held.before + inner->held.behind);
+    push_exchange(m, (cs_op_exchange){.op = p,
+                                      .step = inner->of == CS_HALO_OF_GRADIENT ? CS_BEHIND : 0,
+                                      .kind = (uint8_t)inner->kind,
+                                      .axes = (uint8_t)cs_layout_axes(d->inner_axis[i]),
+                                      .backward = inner->backward,
+                                      .element = (uint8_t)inner->element,
+                                      .elements = row * inner->halo.before,
+                                      .elements_back = row * inner->halo.behind});
+}
+
+static void push_inner(maker *m, const divided_op *d)
+{
+    const cs_net *net = &m->made->net;
+    for (uint32_t i = 0; i < d->n_inner; i++) {
+        const cs_op *op = &net->ops[net->n_ops - 1];
+        if (d->inner[i].kind == CS_EXCHANGE_HALO)
+            push_halo(m, d, i);
+        else
+            push_exchange(m, (cs_op_exchange){.op = net->n_ops - 1,
+                                              .kind = (uint8_t)d->inner[i].kind,
+                                              .axes = (uint8_t)cs_layout_axes(d->inner_axis[i]),
+                                              .backward = d->inner[i].backward,
+                                              .element = (uint8_t)d->inner[i].element,
+                                              .elements = d->inner[i].elements(net, op)});
+    }
+}
+
+/* Synchronised batch norm: sums of the values and of their squares, and backward of the gradients
+ * and of their products with the values, a float32 per channel each (Zhang et al., CVPR 2018,
+ * section 3.2). */
+static void push_statistics(maker *m)
+{
+    const uint32_t p = m->made->net.n_ops - 1;
+    const cs_shape *shape = &cs_net_tensor(&m->made->net, m->made->net.ops[p].output)->shape;
+    if (cs_grid_axes(grid_of(m), CS_AXES_GRADIENT).size == 1)
+        return;
+    for (int backward = 0; backward < 2; backward++)
+        push_exchange(m, (cs_op_exchange){.op = p,
+                                          .step = backward ? CS_BEHIND : 0,
+                                          .kind = CS_EXCHANGE_ALL_REDUCE,
+                                          .axes = CS_AXES_GRADIENT,
+                                          .backward = backward,
+                                          .element = CS_ELEMENT_FLOAT32,
+                                          .once = true,
+                                          .elements = 2 * (int64_t)shape->dims[0]});
+}
+
+/* The local operator whose weights one uses, + 1. */
+static uint32_t lender_of(const maker *m, uint32_t p)
+{
+    const uint32_t lender = cs_net_lender(m->net, p);
+    return lender < p ? m->local_of[lender] + 1 : 0;
+}
+
+static cs_axes_name weight_axes(const maker *m, const divided_op *d, const cs_op *op)
+{
+    const cs_grid *grid = grid_of(m);
+    if (cs_operator_of(op)->of_experts)
+        return grid->tensor * grid->expert * grid->expert_tensor > 1 ? CS_AXES_EXPERT_DATA
+                                                                     : CS_AXES_GRADIENT;
+    if (op->weights + op->biases == 0)
+        return CS_AXES_GRADIENT;
+    return d->shared_over_tensor ? CS_AXES_TENSOR : d->copied ? CS_AXES_COPIES : CS_AXES_GRADIENT;
+}
+
+/* The operator itself, in the layouts that it reads and makes. */
+static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *biases_left)
+{
+    const cs_op *of = &m->net->ops[p];
+    const cs_tensor_info *out = cs_net_tensor(m->net, of->output);
+    const cs_operator *kind = cs_operator_of(of);
+    const cs_shape whole = cs_net_tensor(m->net, of->inputs[0])->shape;
+    const cs_cut part = {.net = m->net,
+                         .local = &m->made->net,
+                         .split = m->split,
+                         .place = m->place,
+                         .of = of,
+                         .whole_in = whole,
+                         .whole_out = out->shape,
+                         .in = local_shape(m, &d->inputs[0], &whole),
+                         .out = local_shape(m, &d->made, &out->shape),
+                         .made = &d->made,
+                         .shares = d->shares,
+                         .ring = d->ring};
+    cs_op op = *of;
+    cs_local_op info = {.origin = p, .whole = out->shape, .read = d->inputs[0], .made = d->made};
+    for (uint32_t i = 0; i < of->n_inputs; i++) {
+        op.inputs[i] = version_for(m, of->inputs[i], &d->inputs[i], d->partial[i], p);
+        if (op.inputs[i] == CS_NO_TENSOR)
+            return CS_NO_TENSOR;
+    }
+    if (kind->cut)
+        kind->cut(&part, &op);
+    info.steps = op.attention.steps;
+    if (has_part(m, &d->made, CS_PARTIAL) && !kind->of_experts) {
+        *biases_left = op.biases;
+        op.biases = 0;
+    }
+    info.weight_axes = (uint8_t)weight_axes(m, d, &op);
+    m->local_of[p] = m->made->net.n_ops;
+    op.lender = of->tied ? lender_of(m, p) : 0;
+    const cs_tensor made = push_op(m, &op, &part.out, out->element, &info);
+    if (made != CS_NO_TENSOR)
+        push_inner(m, d);
+    if (made != CS_NO_TENSOR && kind->batch_statistics && m->split->synchronised_norm)
+        push_statistics(m);
+    if (made != CS_NO_TENSOR && info.steps > 1)
+        push_ring(m);
+    return made;
+}
+
+static void add_operator(maker *m, uint32_t p)
+{
+    const cs_op *of = &m->net->ops[p];
+    divided_op d = {0};
+    int64_t biases = 0;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        if (axis_size(m, (cs_layout_axis)axis) > 1)
+            ask_rule(m, of, (cs_layout_axis)axis, &d);
+    if (m->report.status != CS_OK)
+        return;
+    version out = {.layout = d.output, .tensor = add_local(m, p, &d, &biases)};
+    if (out.tensor != CS_NO_TENSOR && !cs_layout_equal(&d.made, &d.output)) {
+        const change c = {cs_net_tensor(m->net, of->output)->shape, d.made, d.output, false,
+                          is_narrowed(of)};
+        out.tensor = exchange(m, out.tensor, &c, 0, p, biases);
+    }
+    if (m->net->carried > 0 && of->output == m->net->carried && out.tensor != CS_NO_TENSOR)
+        m->made->net.carried = out.tensor;
+    add_version(m, of->output, &out);
+}
+
+/* ---- inputs ---- */
+
+/* Each place loads its part of an image. */
+static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layout)
+{
+    for (cs_layout_axis axis = CS_LAYOUT_SPACE_X; axis <= CS_LAYOUT_SPACE_Z; axis++) {
+        const uint32_t parts = axis_size(m, axis), dim = cs_space_dim(axis);
+        if (parts == 1)
+            continue;
+        if (dim >= shape->rank)
+            cs_split_refuse(&m->report, "space",
+                            "must have %u numbers at most, as its images have dimensions (got %u)",
+                            shape->rank - 1, dim);
+        else if (shape->dims[dim] < parts)
+            cs_split_refuse_size(&m->report, "space", axis, (cs_nearest){shape->dims[dim], 0, true},
+                                 "must be at most the %u rows of the images (got %u)",
+                                 shape->dims[dim], parts);
+        else
+            layout->axes[axis] = cs_divided(dim);
+    }
+}
+
+static void divide_tokens(maker *m, uint32_t tokens, cs_tensor_layout *layout)
+{
+    const uint32_t context = grid_of(m)->context;
+    if (context == 1)
+        return;
+    layout->axes[CS_LAYOUT_CONTEXT] = cs_divided(0);
+    if (tokens % context != 0)
+        cs_split_refuse_size(&m->report, "context", CS_LAYOUT_CONTEXT,
+                             cs_divisors_next_to(tokens, context),
+                             "must divide the %u tokens of a sample (got %u)", tokens, context);
+}
+
+static void add_input(maker *m, cs_tensor tensor)
+{
+    const cs_tensor_info *info = cs_net_tensor(m->net, tensor);
+    const bool ids = info->element == CS_ELEMENT_INT64;
+    cs_net *net = &m->made->net;
+    version in = {0};
+    if (!ids)
+        divide_image(m, &info->shape, &in.layout);
+    else
+        divide_tokens(m, info->shape.dims[0], &in.layout);
+    if (m->report.status != CS_OK)
+        return;
+    const cs_shape shape = local_shape(m, &in.layout, &info->shape);
+    cs_extent space = {.rank = shape.rank - 1};
+    for (uint32_t i = 0; i < space.rank; i++)
+        space.size[i] = shape.dims[1 + i];
+    in.tensor = ids && info->loaded ? cs_net_more_token_ids(net, shape.dims[0])
+                : ids               ? cs_net_token_ids(net, shape.dims[0])
+                                    : cs_net_image(net, shape.dims[0], space);
+    if (in.tensor == CS_NO_TENSOR)
+        out_of_memory(m);
+    add_version(m, tensor, &in);
+}
+
+/* ---- what backward gathers and defers ---- */
+
+/* Whether the operators (first, last] have no exchange in front, and there are weights among
+ * them. */
+static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t first,
+                      uint32_t last)
+{
+    bool weights = false;
+    for (uint32_t p = first + 1; p <= last; p++) {
+        if (exchanges[p])
+            return false;
+        weights |=
+            !made->net.ops[p].frozen && made->net.ops[p].weights + made->net.ops[p].biases > 0;
+    }
+    return weights;
+}
+
+/* Of Megatron's pairs: filters and channels are exchanged as ParaDL does, one thing after the
+ * other, and what was gathered is kept. */
+static bool is_of_pairs(const maker *m, const cs_op_exchange *exchange)
+{
+    return exchange->axes == CS_AXES_CONTEXT ||
+           (exchange->axes == CS_AXES_TENSOR && m->split->tensor_method == CS_TENSOR_PAIRS);
+}
+
+static bool is_sum(const cs_op_exchange *exchange)
+{
+    return exchange->kind == CS_EXCHANGE_ALL_REDUCE || exchange->kind == CS_EXCHANGE_REDUCE_SCATTER;
+}
+
+/* Megatron-LM computes the gradients of the weights while the gradient of the input is summed. */
+static void defer_weights(maker *m, const bool *exchanges)
+{
+    cs_net_local *made = m->made;
+    for (uint32_t e = 0; e < made->n_exchanges; e++) {
+        cs_op_exchange *exchange = &made->exchanges[e];
+        const cs_op *op = &made->net.ops[exchange->op];
+        const uint32_t last = cs_net_tensor(&made->net, op->output)->last_reader;
+        if (!is_of_pairs(m, exchange) || !exchange->backward || !is_sum(exchange) ||
+            op->kind != CS_OP_EXCHANGE || last == CS_NO_TENSOR ||
+            !can_defer(made, exchanges, exchange->op, last))
+            continue;
+        made->ops[exchange->op].deferred = last;
+        exchange->beside = true;
+    }
+}
+
+static bool *find_kept(const cs_net *net)
+{
+    bool *kept = calloc(net->n_storages, sizeof(*kept));
+    for (uint32_t p = 0; kept && p < net->n_ops; p++) {
+        const cs_op *op = &net->ops[p];
+        cs_op_cost cost;
+        cs_op_cost_of(net, op, 1, CS_PRECISION_FP16, &cost);
+        for (uint32_t i = 0; i < op->n_inputs; i++)
+            kept[cs_net_tensor(net, op->inputs[i])->storage] |= cost.keeps_input;
+        kept[cs_net_tensor(net, op->output)->storage] |= cost.keeps_output;
+    }
+    return kept;
+}
+
+/* What was gathered and would be kept is gathered again: beside what comes before the gradients of
+ * the weights, or else in front of the backward of the last reader. */
+static void gather_again(maker *m, const bool *kept)
+{
+    cs_net_local *made = m->made;
+    const uint32_t n = made->n_exchanges;
+    for (uint32_t e = 0; e < n; e++) {
+        cs_op_exchange again = made->exchanges[e];
+        const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
+        const cs_local_op *info = &made->ops[again.op];
+        if ((m->split->keeps_tokens && again.axes == CS_AXES_TENSOR) || !is_of_pairs(m, &again) ||
+            again.backward || again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
+            continue;
+        made->net.ops[again.op].gathers_again = true;
+        again.backward = true;
+        again.beside = info->deferred > 0;
+        again.step = again.beside ? 1 : CS_BEHIND;
+        again.again_of = again.op + 1;
+        if (!again.beside)
+            again.op = out->last_reader;
+        push_exchange(m, again);
+    }
+}
+
+static int compare_exchanges(const void *a, const void *b)
+{
+    const cs_op_exchange *x = a, *y = b;
+    const uint32_t left[] = {x->op, x->step, x->order}, right[] = {y->op, y->step, y->order};
+    int order = 0;
+    for (int i = 0; order == 0 && i < 3; i++)
+        order = (left[i] > right[i]) - (left[i] < right[i]);
+    return order;
+}
+
+static void finish_exchanges(maker *m)
+{
+    cs_net_local *made = m->made;
+    bool *exchanges = calloc(made->net.n_ops, sizeof(*exchanges));
+    bool *kept = find_kept(&made->net);
+    if (exchanges && kept) {
+        for (uint32_t p = 0; p < made->net.n_ops; p++)
+            exchanges[p] = made->net.ops[p].kind == CS_OP_EXCHANGE;
+        for (uint32_t e = 0; e < made->n_exchanges; e++)
+            exchanges[made->exchanges[e].op] = true;
+        defer_weights(m, exchanges);
+        gather_again(m, kept);
+    } else {
+        out_of_memory(m);
+    }
+    if (m->report.status == CS_OK && made->n_exchanges > 0)
+        qsort(made->exchanges, made->n_exchanges, sizeof(*made->exchanges), compare_exchanges);
+    free(exchanges);
+    free(kept);
+}
+
+/* ---- all ---- */
+
+static bool has_experts(const cs_net *net)
+{
+    bool has = false;
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        has |= net->ops[p].kind == CS_OP_DISPATCH;
+    return has;
+}
+
+static void check_axes(maker *m)
+{
+    const char *until = m->split->space_until;
+    if (until && cs_space_end(m->net, until) == m->net->n_ops)
+        cs_split_refuse(&m->report, "space_until",
+                        "must name an operator or a block of the network (got \"%s\"); `sim model "
+                        "%s --json` lists them",
+                        until, m->net->name);
+    if (grid_of(m)->context > 1 && m->net->input_ids == 0)
+        cs_split_refuse(&m->report, "context",
+                        "must be 1 for a network that reads no tokens (got %u)",
+                        grid_of(m)->context);
+    if (grid_of(m)->expert > 1 && !has_experts(m->net))
+        cs_split_refuse(&m->report, "expert", "must be 1 for a network without experts (got %u)",
+                        grid_of(m)->expert);
+}
+
+static void make_network(maker *m)
+{
+    cs_net *net = &m->made->net;
+    find_links(m);
+    check_axes(m);
+    m->first = malloc(m->net->n_tensors * sizeof(*m->first));
+    m->local_of = calloc(m->net->n_ops, sizeof(*m->local_of));
+    if (!m->first || !m->local_of)
+        out_of_memory(m);
+    else
+        memset(m->first, 0xff, m->net->n_tensors * sizeof(*m->first));
+    cs_net_begin(net, m->net->name, m->report.error);
+    for (uint32_t b = 0; b < m->net->n_blocks; b++)
+        cs_net_block(net, "%s", m->net->blocks[b]);
+    net->scope[0] = '\0';
+    for (uint32_t t = 0; m->report.status == CS_OK && t < m->net->n_tensors; t++)
+        if (m->links.writer[t] == CS_NO_TENSOR)
+            add_input(m, t);
+    for (uint32_t p = 0; m->report.status == CS_OK && p < m->net->n_ops; p++)
+        add_operator(m, p);
+    if (m->report.status == CS_OK)
+        m->report.status = cs_net_end(net);
+    if (m->report.status == CS_OK)
+        finish_exchanges(m);
+}
+
+/* Whether the split fits; fills the report where it does not. */
+static cs_status make_or_refuse(const cs_net *net, const cs_split *split, uint32_t place,
+                                cs_net_local *local, cs_split_report *report)
+{
+    cs_net_local made = {0};
+    maker m = {.net = net, .split = split, .place = place, .report = *report, .made = &made};
+    make_network(&m);
+    drop_links(&m.links);
+    free(m.versions);
+    free(m.first);
+    free(m.local_of);
+    *report = m.report;
+    if (report->status == CS_OK)
+        *local = made;
+    else
+        cs_net_local_finish(&made);
+    return report->status;
+}
+
+/* ---- what would be right ---- */
+
+static uint32_t *size_of_axis(cs_grid *grid, cs_layout_axis axis)
+{
+    switch (axis) {
+    case CS_LAYOUT_TENSOR:
+        return &grid->tensor;
+    case CS_LAYOUT_CONTEXT:
+        return &grid->context;
+    case CS_LAYOUT_SPACE_X:
+    case CS_LAYOUT_SPACE_Y:
+    case CS_LAYOUT_SPACE_Z:
+        return &grid->space[axis - CS_LAYOUT_SPACE_X];
+    case CS_LAYOUT_EXPERT:
+        return &grid->expert;
+    default:
+        return &grid->expert_tensor;
+    }
+}
+
+/* From a number that one operator takes to the next one in its direction that all do: where it is
+ * refused, by another operator, that one says where to go on. Where nothing says so, the number
+ * stays what it was, below, and is none, above. */
+static uint32_t taken_by_all(const cs_net *net, const cs_split *split, cs_layout_axis axis,
+                             uint32_t number, bool above)
+{
+    uint32_t at = number;
+    while (at > 0) {
+        cs_net_local local = {0};
+        cs_split tried = *split;
+        cs_split_report report = {.net = net};
+        *size_of_axis(&tried.grid, axis) = at;
+        if (make_or_refuse(net, &tried, 0, &local, &report) == CS_OK) {
+            cs_net_local_finish(&local);
+            return at;
+        }
+        const uint32_t next = above ? report.nearest.above : report.nearest.below;
+        const bool goes_on = report.sized && report.axis == axis && (above ? next > at : next < at);
+        if (!goes_on)
+            return above ? 0 : number;
+        at = next;
+    }
+    return above ? 0 : number;
+}
+
+/* A number that all operators take, and, because the devices may not, those below it: first the
+ * nearest ones, then halves. */
+static void propose(const cs_split *split, const cs_split_report *report, uint32_t number,
+                    uint32_t least, cs_error *error)
+{
+    const uint32_t *space = split->grid.space;
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/parallel/%s", report->key);
+    for (uint32_t n = number; n >= least; n = number - n < 8 ? n - 1 : n / 2) {
+        const bool is_space =
+            report->axis >= CS_LAYOUT_SPACE_X && report->axis <= CS_LAYOUT_SPACE_Z;
+        const uint32_t at = is_space ? report->axis - CS_LAYOUT_SPACE_X : 0;
+        if (is_space)
+            cs_error_propose(error, n == number, pointer, "[%u, %u, %u]", at == 0 ? n : space[0],
+                             at == 1 ? n : space[1], at == 2 ? n : space[2]);
+        else
+            cs_error_propose(error, n == number, pointer, "%u", n);
+    }
+}
+
+/* "must divide the 12 heads of NAME (got 8): 6 or 12 would"; in a scenario, the numbers are
+ * proposed. Where a limit is named that all operators take, it is not said twice. */
+static cs_status report_mistake(const cs_split *split, const cs_split_report *report,
+                                const cs_json_place *at, cs_error *error)
+{
+    const cs_json_place key = {.up = at, .key = report->key};
+    char would[CS_NEAREST_TEXT_BYTES] = "";
+    cs_nearest nearest = {0};
+    if (!report->key)
+        return report->status;
+    if (report->sized) {
+        const cs_nearest named = report->nearest;
+        nearest.below = taken_by_all(report->net, split, report->axis, named.below, false);
+        nearest.above = taken_by_all(report->net, split, report->axis, named.above, true);
+        if (!named.is_limit || nearest.below != named.below)
+            cs_nearest_text(nearest, would, sizeof(would));
+    }
+    if (!at)
+        return cs_error_add(error, CS_INVALID, "%s: %s %s%s%s", report->net->name, report->key,
+                            report->text, would[0] ? ": " : "", would);
+    (void)cs_json_invalid(&key, error, "%s", report->text);
+    if (report->sized) {
+        propose(split, report, nearest.below, 1, error);
+        if (nearest.above > 0)
+            propose(split, report, nearest.above, nearest.above, error);
+    }
+    return CS_INVALID;
+}
+
+cs_status cs_net_local_make(const cs_net *net, const cs_split *split, uint32_t place,
+                            const cs_json_place *at, cs_net_local *local, cs_error *error)
+{
+    cs_split_report report = {.net = net, .error = error};
+    const cs_status status = make_or_refuse(net, split, place, local, &report);
+    return status == CS_OK ? CS_OK : report_mistake(split, &report, at, error);
+}
+
+void cs_net_local_finish(cs_net_local *local)
+{
+    if (!local)
+        return;
+    cs_net_finish(&local->net);
+    free(local->ops);
+    free(local->exchanges);
+    *local = (cs_net_local){0};
+}
+
+void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at)
+{
+    for (uint32_t p = 0; p < local->net.n_ops; p++)
+        at[p] = p;
+    for (uint32_t p = 0; p < local->net.n_ops; p++)
+        for (uint32_t q = p + 1; q <= local->ops[p].deferred; q++)
+            at[q] = p;
+}
+
+static bool reads(const cs_op *op, cs_tensor tensor)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        found |= op->inputs[i] == tensor;
+    return found;
+}
+
+uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
+{
+    const cs_net *net = &local->net;
+    cs_op_cost cost;
+    const uint32_t last = cs_net_tensor(net, net->ops[exchange].output)->last_reader;
+    for (uint32_t p = exchange + 1; last != CS_NO_TENSOR && p <= last; p++) {
+        if (!reads(&net->ops[p], net->ops[exchange].output))
+            continue;
+        cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP16, &cost);
+        if (cost.keeps_input)
+            return p;
+    }
+    return net->n_ops;
+}
+
+cs_gathered_bytes cs_net_local_gathered(const cs_net_local *local, uint32_t exchange,
+                                        uint32_t batch, cs_precision precision,
+                                        const cs_kept_rules *rules)
+{
+    const cs_net *net = &local->net;
+    const cs_tensor made = net->ops[exchange].output;
+    const double elements = (double)cs_net_tensor(net, made)->elements * batch;
+    cs_gathered_bytes sum = {0};
+    const uint32_t last = cs_net_tensor(net, net->ops[exchange].output)->last_reader;
+    for (uint32_t p = exchange + 1; last != CS_NO_TENSOR && p <= last; p++) {
+        cs_op_cost cost;
+        if (!reads(&net->ops[p], made))
+            continue;
+        cs_op_cost_of(net, &net->ops[p], batch, precision, &cost);
+        cs_kept_fuse(net, &net->ops[p], rules, batch, precision, &cost);
+        if (cost.keeps_input)
+            sum.tensor = cs_tensor_bytes(net, made, batch, precision);
+        if (cost.kept_cast > 0) {
+            sum.cast = (int64_t)ceil(cs_precision_operand_bytes(precision) * elements);
+            sum.cast_part = cost.kept_cast;
+            sum.caster = p;
+        }
+    }
+    return sum;
+}
+
+bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p)
+{
+    bool again = local->net.ops[p].gathers_again && runs[p] == 0;
+    for (uint32_t q = p + 1; again && q < local->net.n_ops; q++)
+        again = runs[q] == 0 || !reads(&local->net.ops[q], local->net.ops[p].output);
+    return again;
+}
+
+cs_status cs_net_split_check(const cs_net *net, const cs_split *split, const cs_json_place *at,
+                             cs_error *error)
+{
+    cs_net_local local = {0};
+    cs_status status = cs_net_local_make(net, split, 0, at, &local, error);
+    cs_net_local_finish(&local);
+    return status;
+}

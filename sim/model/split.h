@@ -1,0 +1,149 @@
+/* How the work of a stage is divided over the devices that hold it.
+ *
+ * The devices of a stage form a grid with named axes. Device number i of a stage, its place, has
+ * the coordinates
+ *
+ *     i = tensor + T (x + X (y + Y (z + Z (context + C data))))
+ *
+ * so that the tensor axis is innermost. The experts of a mixture are divided over the same devices
+ * in another way: i = expert_tensor + ET (expert + E expert_data). An axis of size 1 divides
+ * nothing, and nothing is exchanged over it.
+ *
+ * Something is divided, gathered or summed over one axis, or over several together (cs_axes): each
+ * place belongs to a group, of the places that differ from it in these axes alone.
+ */
+#ifndef CS_WORKLOAD_SPLIT_H
+#define CS_WORKLOAD_SPLIT_H
+
+#include "sim/model/routing.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CS_AXES_MAP(X)                                                                             \
+    X(TENSOR, "tensor")                                                                            \
+    X(SPACE_X, "space x")                                                                          \
+    X(SPACE_Y, "space y")                                                                          \
+    X(SPACE_Z, "space z")                                                                          \
+    X(SPACE, "space")                                                                              \
+    X(CONTEXT, "context")                                                                          \
+    X(DATA, "data")                                                                                \
+    X(GRADIENT, "space, context and data")                                                         \
+    X(SHARD, "shard")                                                                              \
+    X(REPLICA, "replica")                                                                          \
+    X(EXPERT_TENSOR, "expert tensor")                                                              \
+    X(EXPERT, "expert")                                                                            \
+    X(EXPERT_DATA, "expert data")                                                                  \
+    X(EXPERT_SHARD, "expert shard")                                                                \
+    X(EXPERT_REPLICA, "expert replica")                                                            \
+    X(COPIES, "copies of keys and values")
+
+typedef enum cs_axes_name {
+#define CS_AXES_ENUM(name, text) CS_AXES_##name,
+    CS_AXES_MAP(CS_AXES_ENUM)
+#undef CS_AXES_ENUM
+        CS_N_AXES
+} cs_axes_name;
+
+/* Sizes of the axes, each >= 1; 0 of copies is 1. */
+typedef struct cs_grid {
+    uint32_t tensor;
+    uint32_t space[3]; /* x, y, z */
+    uint32_t context, data;
+    uint32_t expert, expert_tensor; /* their product divides the number of places */
+    uint32_t shard;        /* places of GRADIENT that share the states of weights; divides them */
+    uint32_t expert_shard; /* the same of EXPERT_DATA */
+    uint32_t copies; /* neighbours along the tensor axis with the same heads of keys and values
+                            * (cs_split_copies); they divide it */
+} cs_grid;
+
+/* The places of one group are `first + k * stride`, k < size. */
+typedef struct cs_axes {
+    uint32_t size, stride;
+} cs_axes;
+
+/* All sizes 1. */
+cs_grid cs_grid_single(void);
+
+uint32_t cs_grid_places(const cs_grid *grid);
+
+/* GRADIENT spans the places that hold the same dense weights; SHARD are neighbours in it, REPLICA
+ * the places of GRADIENT with the same shard. EXPERT_DATA, EXPERT_SHARD, EXPERT_REPLICA are the
+ * same of experts. COPIES are the neighbours along TENSOR that have the same heads of keys and
+ * values. */
+cs_axes cs_grid_axes(const cs_grid *grid, cs_axes_name name);
+
+/* The coordinate of a place along these axes, below their size; and the first place of its
+ * group. */
+static inline uint32_t cs_axes_coordinate(cs_axes axes, uint32_t place)
+{
+    return place / axes.stride % axes.size;
+}
+
+static inline uint32_t cs_axes_first(cs_axes axes, uint32_t place)
+{
+    return place - cs_axes_coordinate(axes, place) * axes.stride;
+}
+
+/* The next place that is the first of its group, behind one that is. */
+static inline uint32_t cs_axes_next_first(cs_axes axes, uint32_t place)
+{
+    const uint32_t next = place + 1;
+    return next % axes.stride != 0 ? next : next + axes.stride * (axes.size - 1);
+}
+
+const char *cs_axes_text(cs_axes_name name);
+
+/* What the devices of a group hand each other. Bytes are per device:
+ *   all_reduce, reduce_scatter, broadcast  the whole vector that a device has before
+ *   all_gather                             the whole vector that a device has after
+ *   all_to_all                             all that a device has, its own share included
+ *   shift                                  what each hands to the next one, the last to the first
+ *   halo                                   what each hands to the next one; what it hands to the one
+ *                                          before it is said apart; there is no ring */
+typedef enum cs_exchange_kind {
+    CS_EXCHANGE_ALL_REDUCE,
+    CS_EXCHANGE_ALL_GATHER,
+    CS_EXCHANGE_REDUCE_SCATTER,
+    CS_EXCHANGE_ALL_TO_ALL,
+    CS_EXCHANGE_SHIFT,
+    CS_EXCHANGE_HALO,
+    CS_EXCHANGE_BROADCAST,
+} cs_exchange_kind;
+
+/* How the tokens of a sequence meet in attention when they are divided. */
+typedef enum cs_context_method {
+    CS_CONTEXT_RING,       /* keys and values go around; causal work is balanced by taking the
+                            * chunks c and 2 C - 1 - c of the sequence */
+    CS_CONTEXT_ALL_GATHER, /* keys and values are gathered before */
+    CS_CONTEXT_ALL_TO_ALL, /* heads are divided instead of tokens, in attention only (Ulysses) */
+} cs_context_method;
+
+/* What the tensor axis divides. */
+typedef enum cs_tensor_method {
+    CS_TENSOR_PAIRS,  /* Megatron: output features or heads, then input features, one reduction
+                        * behind the second; vocabulary of embedding and loss */
+    CS_TENSOR_FILTER, /* output features or filters of each operator, gathered behind it (ParaDL) */
+    CS_TENSOR_CHANNEL, /* input features or channels of each operator but the first with weights,
+                        * reduced behind it (ParaDL) */
+} cs_tensor_method;
+
+typedef struct cs_split {
+    cs_grid grid;
+    cs_tensor_method tensor_method;
+    bool sequence_parallel; /* with PAIRS: tokens are divided over the tensor axis elsewhere, */
+    bool keeps_tokens;      /* and those that were gathered are kept, not gathered again backward */
+    bool wide_gathers;      /* the tensor axis gathers operands of narrow products before they are
+                             * cast, else after it */
+    cs_context_method context_method;
+    const char *space_until; /* operator or block before which space is gathered; NULL: where the
+                              * network has space no longer */
+    cs_routing routing;      /* of tokens to experts */
+    uint32_t samples;        /* that a place computes at once, which rows are drawn for; 0 is 1 */
+    bool synchronised_norm;  /* batch norm sums its statistics over GRADIENT */
+} cs_split;
+
+/* One split, of one device: all sizes 1. */
+cs_split cs_split_none(void);
+
+#endif
