@@ -1,4 +1,4 @@
-/* A small network with one attention, for tests of what attention costs. */
+/* A small network with one attention, for tests of its costs. */
 #ifndef CS_TESTS_ATTENTION_NET_H
 #define CS_TESTS_ATTENTION_NET_H
 

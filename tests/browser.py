@@ -107,7 +107,7 @@ class Browser:
 
 
 class Page:
-    """A file that was opened; `events` has all that the browser said since."""
+    """A file that was opened; `events` has all messages of the browser since then."""
 
     def __init__(self, browser, path, ready='document.documentElement?.dataset.ready', dark=False,
                  timeout=60):
@@ -149,7 +149,8 @@ class Page:
         return done['result'].get('value')
 
     def complaints(self):
-        """Errors and warnings of the console, exceptions, and requests beside the file itself."""
+        """Errors and warnings of the console, exceptions, and requests other than the file
+        itself."""
         found = []
         for event in self.events:
             what, parameters = event['method'], event['params']

@@ -2,13 +2,13 @@
 """Checks how the tree is laid out: check-folders.py SOURCE_ROOT
 
 - who includes whom, against the table of folders in CONTRIBUTING.md, whose rows are in order: a row
-  names only rows above it, inside a row the folders are in order too, and no row grants what
+  names only rows above it, folders within a row are in order too, and no row grants access that
   nobody uses
-- no meson.build compiles what stands in another folder
+- no meson.build compiles files of another folder
 - no file name twice, so that a name alone says which file is meant
 - no type of ours in two headers, so that a name alone says which type is meant
 - no notes of unfinished work
-- every test program and fuzz target stands in a meson.build
+- every test program and fuzz target is in a meson.build
 - the root holds what belongs there and nothing else
 """
 import collections

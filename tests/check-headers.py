@@ -20,7 +20,7 @@ WARNINGS = ['-std=c17', '-Wall', '-Wextra', '-Werror', '-fsyntax-only']
 
 def flags_of(root, build):
     """All -I, -isystem and -D_ of the build, each once. Folders of our own are left out: files are
-    included by their path from the top level, and sim/base/time.h must not stand for <time.h>."""
+    included by their path from the top level, and sim/base/time.h must not shadow <time.h>."""
     with open(os.path.join(build, 'compile_commands.json'), encoding='utf-8') as file:
         commands = json.load(file)
     own = [os.path.realpath(root), os.path.realpath(build)]

@@ -38,8 +38,8 @@ def prose(text):
 
 
 def anchors_of(text):
-    """As GitHub makes them of headings: lower case, without punctuation, blanks are dashes, and the
-    second of two alike ends in -1."""
+    """Anchors as GitHub derives them from headings: lower case, without punctuation, blanks are
+    dashes, and the second of two alike ends in -1."""
     found, seen = set(), {}
     for title in re.findall(r'^#+ +(.*?)\s*$', prose(text), re.MULTILINE):
         title = re.sub(r'\[([^]]*)\]\([^)]*\)', r'\1', title)

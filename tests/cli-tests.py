@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The program as its users see it: cli-tests.py SIM SOURCE_ROOT [--update] [TEST...]
 
-Runs the program in empty folders and looks at exit codes, messages and files. What it prints is
-compared with tests/golden/*.txt; --update writes these files anew, to be read before they are
+Runs the program in empty folders and looks at exit codes, messages and files. Its output is
+compared with tests/golden/*.txt; --update rewrites these files, to be read before they are
 committed. Needs no module beyond the standard library.
 """
 import csv
@@ -66,7 +66,7 @@ def read(name):
 
 
 def shown(*words):
-    """A command and all that it did, as the golden files have it."""
+    """A command with its results, in the form of golden files."""
     done = run(*words)
     quoted = ' '.join(w if re.fullmatch(r'[\w./=,-]+', w) else f"'{w}'" for w in words)
     text = ''.join(part if not part or part.endswith('\n') else part + '\n'
@@ -214,7 +214,7 @@ class Messages(Case):
             self.assertEqual(line, line.rstrip())
 
     def test_help_is_complete(self):
-        """Each command says how it is called, what it does, and of every option what it does."""
+        """Each command prints its usage, its purpose, and the purpose of every option."""
         for command in re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE):
             text = run('help', command).stdout
             usage, doc, options = re.fullmatch(
@@ -238,7 +238,7 @@ class Messages(Case):
         self.expect(run('list', 'schedules', 'gpip'), 2, 'unknown "gpip"; did you mean "gpipe"?')
 
     def test_list_is_complete(self):
-        """Everything has a summary, and every parameter says what it means, what it may be, and
+        """Everything has a summary, and every parameter has its meaning, its range, and
         what it is when it is left out: a default that is read again as such a value, or nothing."""
         listed = json.loads(run('list', '--json').stdout)
         kinds = ('schedules', 'planners', 'topologies', 'models', 'devices', 'sections')
@@ -373,7 +373,8 @@ class Messages(Case):
 
     def test_end_of_a_log(self):
         """A broadcast of 10 us + m / (410 MB/s) up to 16 MiB, and 10.5 ms for 32 MiB, by another
-        algorithm: what was measured is predicted, where the line says 81.9 ms, with a warning."""
+        algorithm: the prediction is the measured value instead of the line's 81.9 ms, with a
+        warning."""
         rows = [(1 << k, 10 + (1 << k) / 410 * (1 + 0.01 * (-1) ** k)) for k in range(25)]
         write('osu.log', '# OSU MPI Broadcast Latency Test v7.3\n# Size       Avg Latency(us)\n' +
               ''.join(f'{size:<10} {time:20.2f}\n' for size, time in rows + [(1 << 25, 10500)]))
@@ -484,7 +485,7 @@ class Messages(Case):
 
     def test_comparisons(self):
         """TiMePReSt's formula, 3 at W = 6 and N = 2 where the difference is 2, applies and is not
-        promised: in the run's summary and JSON, and in those of a sweep over W = 4 and 6."""
+        promised: in the run's summary and JSON, and in a sweep over W = 4 and 6."""
         scenario = os.path.join(SCENARIOS, 'timeprest.json')
         words = (scenario, '--no-output', '-s', '/iterations=96')
         text = run('run', *words, '-s', '/schedule/workers=6').stdout
@@ -769,8 +770,8 @@ class Messages(Case):
 
     def test_gradients(self):
         """Gradients in float32 of bf16 weights have twice the weights' bytes, in memory and on the
-        way; without messages a step is longer by what an update reads more, 2 of 28 bytes with Adam
-        where reading decides. Of fp32 weights nothing changes."""
+        way; without messages a step is longer by the additional bytes of an update, 2 of 28 bytes
+        with Adam where reading decides. Of fp32 weights nothing changes."""
         model = {'name': 'vit_b16', 'batch_size': 4, 'device': 'a100', 'precision': 'bf16',
                  'optimizer': 'adam'}
         link = {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s'}
@@ -906,7 +907,7 @@ class Messages(Case):
         self.expect_files('wrong.json', 'cut.json')
 
     def test_endings(self):
-        """What a command writes is said by the name: it takes its own endings and no others."""
+        """The suffix of an output selects the format: a command accepts its own suffixes only."""
         results, pictures = '.h5 or .hdf5', '.svg, .png or .pdf'
         printed = '.json, or be - for standard output'
         sweep = 'sweep', 'tiny.json', '-v', '/schedule/micro_batches=1,2'
@@ -1124,7 +1125,7 @@ class Status(Case):
             self.expect(run(*words), 2, 'sim: error: ')
 
     def test_files_of_another_kind(self):
-        """They are told by their kind, behind the place that names them, and every message has
+        """They are reported with their kind, after the place that names them, and every message has
         both."""
         named = '/model={"name": "resnet18", "batch_size": 2, "device": "%s"}'
         for change, expected in (
@@ -1186,10 +1187,10 @@ class Status(Case):
         self.assertFalse(whole['stopped'])
         stopped = json.loads(run('run', *small, '--json', '--stop-on-oom').stdout)
         self.assertTrue(stopped['stopped'])
-        # seven micro-batches of 1 GB beside weights and gradients: the eighth begins at 7 s
+        # seven micro-batches of 1 GB in addition to weights and gradients: the eighth begins at 7 s
         self.assertEqual(stopped['makespan_s'], 7)
         self.assertIsNone(stopped['iteration_time_s'])
-        # what a whole run takes is no prediction for a part of it
+        # the time of a whole run does not predict a part of it
         self.assertTrue(any(form['promised'] for form in whole['closed_forms']))
         self.assertFalse(any(form['promised'] for form in stopped['closed_forms']))
         self.assertEqual(stopped['devices'][0]['out_of_memory']['time_s'], 7)
@@ -1405,7 +1406,8 @@ class Json(Case):
         self.assertEqual({key: best[key] for key in own['planners'][0]}, own['planners'][0])
 
     def test_check(self):
-        """Errors name file, pointer and message; those of another file are where it is named."""
+        """Errors name file, pointer and message; errors in another file are reported where it is
+        named."""
         done = run('check', 'tiny.json', '--json')
         self.expect(done, 0)
         verdict = json.loads(done.stdout)
@@ -1847,8 +1849,8 @@ class Work(Case):
                           'model_flop_utilisation_fraction', 'model_flop_per_sample'])
 
     def test_what_counts(self):
-        """Recomputation takes time and is no work; a slower device has a lower peak; layers of a
-        file know nothing, and what was resolved knows what it did."""
+        """Recomputation takes time but does not count as work; a slower device has a lower peak;
+        layers of a file know nothing, and what was resolved knows what it did."""
         plain, again = self.result(self.GPT), self.result(self.GPT, '/model/recompute=true')
         self.assertEqual(again['model_flop_per_sample'], plain['model_flop_per_sample'])
         self.assertLess(again['throughput_samples_per_s'], plain['throughput_samples_per_s'])
@@ -1943,7 +1945,7 @@ class LowMemory(Case):
                 ([links % ',"blocking":true,"sharing":"none"'],
                  'messages occupy the devices at both ends'),
                 (['/schedule={"kind":"pipedream"}'],
-                 'its schedule has no flush, so that its mini-batches overlap'),
+                 'its schedule has no flush, so its mini-batches overlap'),
                 (['/schedule={"kind":"dp"}', links % ',"sharing":"none"', '/model/batch_size=4'],
                  'it has collectives, whose members wait for each other'),
                 (['/memory/allocator=pytorch'], 'it has an allocator')):
@@ -1976,7 +1978,8 @@ class Osdp(Case):
         self.expect_golden('osdp', ''.join(shown('osdp', *row) for row in rows))
 
     def test_output(self):
-        """What is saved is simulated to what the table says, and needs what is there."""
+        """The saved scenario is simulated with the table's result, and fits the available
+        memory."""
         done = run('osdp', self.scenario, '--simulate', '--json', '-o', 'plan.json')
         self.assertEqual(done.returncode, 0, done.stderr)
         study = json.loads(done.stdout)
@@ -2064,7 +2067,7 @@ class Division(Case):
 
     def test_identities(self):
         """One group of filters is data parallelism and one replica of filters is filter
-        parallelism, whichever way it is asked for; space likewise; what has size 1 divides nothing;
+        parallelism, however it is specified; space likewise; axes of size 1 split nothing;
         ZeRO on one device is none, and shares over all places are ZeRO."""
         path = os.path.join(SCENARIOS, 'abci-resnet50.json')
         rows = [
@@ -2149,7 +2152,7 @@ class Communication(Case):
         self.assertIn('50.0 % hidden; exposed: messages 0 s, collectives 1 s', line)
 
     def test_slowdown(self):
-        """The same by buckets, computing beside a sum taking twice as long: of the first layer's
+        """The same with buckets; computing during a sum takes twice as long: of the first layer's
         backward half a second is done in the second of the sum, so that it ends, as the mini-batch
         does, half a second later. As flows and as one delay."""
         for fidelity in ('flow', 'analytic'):
@@ -2361,11 +2364,11 @@ class Shipped(Case):
             ['/platform/sharing=phi', '/platform/phi=count'])]
         self.assertEqual(min(times), times[0])
         self.assertLess(times[1], times[2])
-        # one shared bridge of the same speed as each link: all shares are those of the bridge
+        # one shared bridge of the same speed as each link: all shares are determined by the bridge
         self.assertEqual(times[2], times[4])
 
     def test_parameters(self):
-        """Llama-2 7B as published (6,738,415,616); Mixtral 8x7B 46.7 billion, of which a token uses
+        """Llama-2 7B as published (6,738,415,616); Mixtral 8x7B 46.7 billion, a token uses
         12.9 (Jiang et al., 2024, arXiv 2401.04088): with H = 4096, F = 14336, 1024 features of keys
         and of values, 32 layers."""
         self.assertEqual(self.result('fsdp')['model_parameters'], 6738415616)
@@ -2377,8 +2380,9 @@ class Shipped(Case):
 
     def test_gradients_of_zero(self):
         """ZeRO's table 1 (arXiv 1910.02054): whole up to stage 1, a share from stage 2 on. Llama-2
-        7B has 32 layers of 4 H^2 + 3 H F + 2 H weights, and besides 2 V H + H; beside its share a
-        device has the layer that computes its gradients and the one that sends them."""
+        7B has 32 layers of 4 H^2 + 3 H F + 2 H weights, and in addition 2 V H + H; in addition to
+        its share a device has the layer that computes its gradients and the layer that sends
+        them."""
         hidden, ffn, vocabulary = 4096, 11008, 32000
         layer = 2 * (4 * hidden**2 + 3 * hidden * ffn + 2 * hidden)
         whole = 32 * layer + 2 * (2 * vocabulary * hidden + hidden)

@@ -27,7 +27,7 @@ class Messages(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
 
     def test_no_program(self):
-        """`sim` alone in a folder has no bench programs beside it."""
+        """`sim` alone in a folder has no bench programs next to it."""
         with tempfile.TemporaryDirectory() as folder:
             self.check(shutil.copy(SIM, folder), {'SIM_BENCH_DIR': folder},
                        'cannot find the program sim-bench-cuda: install the CUDA toolkit')

@@ -50,12 +50,13 @@ def printed(words):
 
 
 def tables(text):
-    """The page with its tables printed anew."""
+    """The page with updated tables."""
     return MARKED.sub(lambda m: f'<!-- sim {m[1]} -->\n{printed(m[1])}<!-- end -->', text)
 
 
 def run_block(block, environment):
-    """The block with its commands' output anew. A command ends where no backslash ends its line."""
+    """The block with updated output of its commands. A command ends where no backslash ends its
+    line."""
     made, lines = [], block.split('\n')[:-1]
     while lines:
         line = lines.pop(0)
@@ -93,7 +94,7 @@ def session(text):
 
 
 def differences(name, old, new):
-    """The first lines in which a page and what is printed differ."""
+    """The first lines where a page and the output differ."""
     old, new = old.split('\n'), new.split('\n')
     for number, (was, made) in enumerate(zip(old, new), 1):
         if was != made:

@@ -2,7 +2,7 @@
 batches, precisions, recomputation, schedules, options and frameworks, edge values among them.
 
 `draw(seed)` gives one point; the same seed gives the same point. `alike(point, **changes)` is the
-same with other values, as pointers into it: `{'batch/micro': 2}`. What is measured is a second:
+same with other values, as pointers into it: `{'batch/micro': 2}`. The measured value is a second:
 nothing is compared with it.
 """
 import copy
@@ -181,7 +181,7 @@ def draw(seed):
     }
 
 
-# Values at the edges, some of which no run could have had.
+# Values at the edges, some impossible in real runs.
 EDGES = {
     'model/layers': [1, 3, 0],
     'model/seq': [1, 0],

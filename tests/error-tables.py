@@ -5,7 +5,7 @@
                   [--update]
 
 PREDICTIONS.json are outputs of `sim validate POINTS.json --json`; no simulation is run. All errors
-are left-out errors: those of datasets that parameters were fitted to are as left-out-errors.py has
+are left-out errors: for datasets that parameters were fitted to, from left-out-errors.py
 them, from FIT and FILE. Prints tables in Markdown: what a user can expect; errors and intervals by
 source, and by kind of run; ranking of layouts by source; trends; out-of-memory verdicts; memory;
 other tools; and of sources with a bias, where their steps go and what the parts lack. --update puts
@@ -32,7 +32,7 @@ PAGES = [os.path.join(ROOT, 'docs', 'reference', 'accuracy.md'), os.path.join(RO
 
 
 def read_points(path):
-    """The document, each of its points with what it has in common with the others
+    """The document, each point completed with the common values
     (docs/reference/points.md)."""
     with open(path, encoding='utf-8') as file:
         document = json.load(file)

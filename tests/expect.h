@@ -25,7 +25,7 @@ static inline void expect_text(const char *row, const char *expected, const char
         fail_msg("%s:\nexpected: %s\n     got: %s", row, expected, got);
 }
 
-/* Exactly: what is computed here is meant to be the nearest double. */
+/* Compares exactly: our results are meant to be the nearest doubles. */
 static inline void expect_double(const char *row, double expected, double got)
 {
     if (!(expected <= got && expected >= got))

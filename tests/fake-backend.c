@@ -8,7 +8,7 @@
 
 struct cs_bench {
     cs_bench *cpu; /* that backend's own */
-    double *marks; /* of a clock that a test has */
+    double *marks; /* marks on a test's clock */
     uint32_t cap_marks;
 };
 
@@ -243,7 +243,7 @@ static cs_status fake_delay(cs_bench *bench, double seconds, cs_error *error)
     return cs_fake_turn(CS_FAKE_KERNEL, "delay", error);
 }
 
-/* what both have */
+/* functions of both backends */
 #define FUNCTIONS                                                                                  \
     .precisions = 1 << CS_PRECISION_FP32, .open = fake_open, .close = fake_close,                  \
     .describe = fake_describe, .allocate = fake_allocate, .release = fake_release,                 \

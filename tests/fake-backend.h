@@ -22,7 +22,7 @@ typedef enum cs_fake_call {
 extern const cs_backend cs_backend_fake;
 extern const cs_backend cs_backend_fake_gpu; /* that says it has a memory of its own */
 
-/* What moves the clock, and what a fake GPU says of itself. */
+/* Settings of the clock and of a fake GPU. */
 typedef struct cs_fake_device {
     double (*kernel)(double now);      /* s of a kernel that starts then */
     double fill;                       /* s of filling with numbers or ids */
@@ -39,8 +39,9 @@ typedef struct cs_fake_device {
 /* NULL: the CPU's clock. */
 void cs_fake_use(cs_fake_device *device);
 
-/* Call number k, from 1, of those in `calls` (bit 1 << cs_fake_call) fails, later ones work again,
- * but of CS_FAKE_ALLOCATE: a device that is full stays so; 0: none. Starts the count anew. */
+/* Makes call number k, from 1, of the kinds in `calls` (bit 1 << cs_fake_call) fail; later calls
+ * work again, except CS_FAKE_ALLOCATE, since a full device stays full; 0: none fails. Restarts the
+ * count. */
 void cs_fake_fail(uint32_t calls, uint32_t k);
 /* Calls of that kind so far, and whether one was made to fail. */
 uint32_t cs_fake_calls(void);

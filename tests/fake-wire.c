@@ -38,7 +38,7 @@ cs_status cs_wire_most(cs_wire *wire, const cs_wire_group *group, void *data, in
     return cs_fake_turn(CS_FAKE_WIRE, "all-reduce", error);
 }
 
-/* What the others have is zeros, and what this process has stays with it. */
+/* Received parts are zeros, and sent parts stay here. */
 cs_status cs_wire_parts_move(cs_wire *wire, const cs_wire_group *group,
                              cs_cost_collective collective, const cs_wire_parts *parts,
                              const float *from, float *to, cs_error *error)

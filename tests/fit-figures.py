@@ -4,15 +4,15 @@
 
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
 in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted,
-with that of all others, to the step times of points whose quality is not C: with --all, of all that
-have at most 512 GPUs, else of at most 128 GPUs, and of large datasets some groups of equal model
-and number of GPUs, drawn with a fixed seed. Least squares of log(predicted / measured), Cauchy's
-loss beyond 10 %, so that what no figure explains moves none, every dataset with the square root of
-its points as weight, and every figure held to where it starts (its source, or the best guess) by a
-spring of the spread that its row states, so that what no run knows about stays there. Gauss-Newton
-from the figures that DEVICES have, with differences of 5 %. Figures that would move by less than 2
-% stay as they are, and with them what other predictions say; one after the other, the smallest move
-first, and the rest are fitted beside them.
+with that of all others, to the step times of points whose quality is not C: with --all, of all
+points that have at most 512 GPUs, else of at most 128 GPUs, and of large datasets some groups of
+equal model and number of GPUs, drawn with a fixed seed. Least squares of log(predicted / measured),
+Cauchy's loss beyond 10 %, so that what no figure explains moves none, every dataset with the square
+root of its points as weight, and every figure held to where it starts (its source, or the best
+guess) by a spring of the spread that its row states, so that what no run knows about stays there.
+Gauss-Newton from the figures that DEVICES have, with differences of 5 %. Figures that would move by
+less than 2 % stay as they are, and with them what other predictions say; one after the other, the
+smallest move first, and the rest are fitted along with them.
 
 Printed are the figures, before and after; the errors of each dataset before, after, and with
 figures fitted to all other datasets (leave-one-out, with the derivatives of the last step); these
@@ -35,9 +35,9 @@ import subprocess
 import sys
 import tempfile
 
-KINDS = importlib.import_module('error-tables')  # beside this file: kinds of run and their targets
+KINDS = importlib.import_module('error-tables')  # in this folder: kinds of run and their targets
 
-ROBUST = 0.1  # error at which a point weighs a half
+ROBUST = 0.1  # error of a point that gets half weight
 STEP = math.log(1.05)
 ROUNDS = 1
 # that a figure moves; the same run, measured twice, differs by 1.3 % (median)
@@ -47,7 +47,7 @@ LEAST = math.log(1.02)
 MOST_GPUS, MOST_GPUS_DRAWN, DRAWN = 512, 128, 12
 SEED = 2026
 NO_POINTS = 2  # exit status where none is selected
-NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
+NOISE = 0.05  # share of a step time; weighs as much as a spring of one spread
 MOST = 10  # figures of a device or runtime
 LIMIT = 1.5  # times a kind's target: what figures of other datasets should predict it within
 
@@ -66,7 +66,7 @@ GROUPED_NARROW = ['grouped_' + place for place in NARROW]
 # Kernels that only move reach, without a measurement, 0.75 of the bandwidth, as on A100.
 MEMORY = (0.75, 0.15)
 
-# Products of groups reach what single ones do where bytes are counted beside: 81 of SimuMax's on
+# Products of groups are as fast as single products if bytes are counted as well: 81 of SimuMax's on
 # B200 (4dcaae51, b200_bf16_ceperm.json) 0.515 of the peak, by least squares of logarithms. Those in
 # fp32 on MI210 0.758 where they are largest (zzc0721/torch-performance-test-data, issue 195); on
 # other devices such a measurement stays as it is. name, devices, places in their "training", where
@@ -98,9 +98,9 @@ MEGATRON_CORE = ','.join('framework=' + name for name in (
     'Megatron-LM (dev*', 'Megatron-LM (lts*', 'Megatron-LM 2*', 'Megatron-Bridge*', 'NeMo*'))
 # name, key of scenarios, which points, where it starts, its unit, spread, their devices, its
 # file of facts/runtimes. Of a runtime's kernels nothing is known before: all start at 1, with the
-# same spread. Its host starts at what a linear layer of TransformerEngine takes one besides a
-# kernel of PyTorch's: 99.7 us where that takes 37.1, of which a DGX H100 takes 13.5
-# (NVIDIA/TransformerEngine, issue 2053); a step at what is left of SimuMax's on B200.
+# same spread. Its host starts at the time of a linear layer of TransformerEngine in addition to a
+# kernel of PyTorch's: 99.7 us if that takes 37.1, and a DGX H100 takes 13.5
+# (NVIDIA/TransformerEngine, issue 2053); a step at the remainder of SimuMax's on B200.
 KEYS = [
     ('Megatron Core host', '/runtime/host', MEGATRON_CORE, 23, ' us', 0.7, CORE,
      'transformer-engine'),
@@ -148,7 +148,7 @@ def time_of(point):
 
 
 def draw(points, most, alike):
-    """Whole groups of configurations with the same model and GPUs in the order in which they are
+    """Whole groups of configurations with the same model and GPUs in the order of their
     drawn, until there are `most`."""
     groups = collections.defaultdict(list)
     for point in points:
@@ -166,9 +166,9 @@ def draw(points, most, alike):
 
 
 def read(files, folder, gpus, most):
-    """The points of at most so many GPUs that the fit uses by id; of each configuration one, of a
-    dataset at most so many, in files of `folder`; and how many points a dataset has, those that
-    were not drawn included."""
+    """The points with at most MOST GPUs that the fit uses, by id; of each configuration one, of a
+    dataset at most a given number, in files of `folder`; and how many points a dataset has, those
+    that were not drawn included."""
     points, alike, written = {}, collections.defaultdict(list), []
     sizes = collections.Counter()
     for name in files:
@@ -248,7 +248,7 @@ class Program:
                 ','.join('gpu=' + g for g in self.gpus[device])]
         sets += ['--select', only] if only else []
         files = set(self.of_device[device])
-        mine = collections.defaultdict(list)  # changes by which points they are of
+        mine = collections.defaultdict(list)  # changes by the points that they belong to
         for key, value in zip(KEYS, values[len(FIGURES):]):
             if device in devices_of(key) and (not only or only == key[2]
                                               or 'framework' not in only):
@@ -315,7 +315,7 @@ def dataset(identity):
 
 def step(errors, slopes, away, weights, ids, held=()):
     """Changes of the logarithms of all figures but those `held` that make the errors of `ids`
-    least; `away` is how far each is from where it starts, `weights` are those of datasets."""
+    least; `away`: distance of each from its start; `weights`: weights of datasets."""
     n = len(SPREADS)
     change = [0.0] * n
     for _ in range(20):
@@ -337,7 +337,7 @@ def step(errors, slopes, away, weights, ids, held=()):
 
 
 def weights_of(program):
-    """Of a point by its dataset: those that were drawn weigh as the root of all that it has."""
+    """Weight of a point by its dataset: drawn points weigh as the root of all points."""
     drawn = collections.Counter(dataset(i) for i in program.base)
     return {name: program.sizes[name] ** 0.5 / n for name, n in drawn.items()}
 

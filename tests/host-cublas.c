@@ -1,6 +1,6 @@
-/* The functions of cuBLAS and cuBLASLt that linear layers and attention call, in plain loops on the
- * host's memory: they stand in front of the libraries when a test is linked. Only float32; what a
- * call says of types and algorithms is not looked at, workspaces neither; of alignments it is. */
+/* The functions of cuBLAS and cuBLASLt that linear layers and attention call, as plain loops on
+ * host memory; tests link them in front of the libraries. Only float32. Types, algorithms and
+ * workspaces of a call are ignored, alignments are checked. */
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
@@ -28,7 +28,7 @@ static void multiply(const matrix *a, const matrix *b, const matrix *c, int64_t 
             float *to = at(c, i, j), sum = 0;
             for (int64_t l = 0; l < k; l++)
                 sum += *at(a, i, l) * *at(b, l, j);
-            float before = beta != 0 ? beta * *to : 0; /* what is not added is not read */
+            float before = beta != 0 ? beta * *to : 0; /* without beta, the old value is not read */
             *to = scale * sum + before + (biases ? biases[i] : 0);
         }
     }
@@ -36,7 +36,8 @@ static void multiply(const matrix *a, const matrix *b, const matrix *c, int64_t 
 
 /* ---- cuBLAS ---- */
 
-/* What tensor cores want of a list of matrices: rows, and so pointers, at multiples of 16 bytes. */
+/* Alignment that tensor cores require of a list of matrices: rows, and so pointers, at multiples of
+ * 16 bytes. */
 static bool are_aligned(const void *const list[], int n, int stride)
 {
     uintptr_t all = (uintptr_t)stride * sizeof(float);
@@ -67,7 +68,7 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t tran
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* ---- cuBLASLt: descriptors are opaque words, in which these keep what they are told ---- */
+/* ---- cuBLASLt: descriptors are opaque words, which store their settings here ---- */
 
 typedef struct layout {
     uint64_t rows, columns;
@@ -79,7 +80,7 @@ typedef struct product {
     const float *biases;
 } product;
 
-/* What an algorithm may count on, as its choice was told: in bytes, of a, b, c, d, biases. */
+/* Alignments that the choice of an algorithm may assume: in bytes, of a, b, c, d, biases. */
 typedef struct alignments {
     uint64_t of[5];
 } alignments;

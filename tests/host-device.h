@@ -1,8 +1,8 @@
-/* A GPU that is none: the small kernels of calib/bench/cuda/device-code.h on the host, element
- * after element and row after row, as a backend; what GPUs have libraries for is the CPU's, or with
- * CS_WITH_CUDA that of the CUDA backend for linear layers and attention on a cuBLAS in plain loops
- * (host-cublas.c). Numbers that it fills memory with are the CPU's; bfloat16
- * is for networks of own kernels only, with numbers of their own. */
+/* A fake GPU: the small kernels of calib/bench/cuda/device-code.h on the host, element by element
+ * and row by row, as a backend. Operations of GPU libraries come from the CPU backend; with
+ * CS_WITH_CUDA, linear layers and attention come from the CUDA backend on a cuBLAS of plain loops
+ * (host-cublas.c). Memory is filled with the CPU's numbers; bfloat16 works only in networks of own
+ * kernels, with numbers of their own. */
 #ifndef CS_TESTS_HOST_DEVICE_H
 #define CS_TESTS_HOST_DEVICE_H
 

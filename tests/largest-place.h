@@ -4,7 +4,7 @@
 
 #include "sim/model/net-model.h"
 
-/* Fails where a figure of the model of `how->place` is above that of place 0. */
+/* Fails if any size of the model of `how->place` exceeds the size at place 0. */
 void expect_largest(const char *row, const cs_net *net, const cs_net_options *how);
 
 #endif

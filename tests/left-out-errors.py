@@ -27,7 +27,7 @@ weight: nine of ten shall hold both for sources, which would be equal weights, a
 which are from a few large studies. For the factor, the model of each source is fitted to all other
 sources: so the factor also covers what a model does not know of a new source. This is conformal
 prediction with sources as the exchangeable units; it does not depend on the model being right. The
-coverage is that of each source, with both model and factor from the other sources.
+coverage is measured for each source, with both model and factor from the other sources.
 """
 import argparse
 import collections
@@ -39,7 +39,7 @@ import sys
 
 TRAITS = ('times', 'network', 'device', 'precision', 'runtime', 'sharded weights', 'pipeline',
           'tensor parallelism', 'generation', 'devices', 'launch gaps')  # of sim/study/validate
-USED = tuple(t for t in TRAITS if t != 'device')  # the generation stands for the device
+USED = tuple(t for t in TRAITS if t != 'device')  # the generation represents the device
 SHARE = 0.9
 FLOOR = 0.01  # the same run, measured twice, differs by 1.3 % (median)
 POWER = 0.5  # of its number of runs: the weight of a source in the quantile
@@ -122,7 +122,7 @@ class Model:
 
 def quantile(scores):
     """0.9 (K + 1) / K of K lists of scores, each with the weight n^POWER of n scores; None: K is
-    too small. The new source, which the one in K + 1 stands for, has the mean weight."""
+    too small. The new source, the 1 in K + 1, has the mean weight."""
     if len(scores) < LEAST:
         return None
     rows = sorted((score, len(of) ** (POWER - 1)) for of in scores for score in of)
@@ -192,7 +192,7 @@ def values_of(traits):
 
 
 def read(files):
-    """Runs with a measured time, but for quality C."""
+    """Runs with a measured time, except quality C."""
     found = []
     for path in files:
         with open(path, encoding='utf-8') as file:

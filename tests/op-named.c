@@ -9,6 +9,6 @@ const cs_op *op_named(const cs_net *net, const char *name)
     for (uint32_t p = 0; p < net->n_ops; p++)
         if (strcmp(strrchr(net->ops[p].name, '.') + 1, name) == 0)
             return &net->ops[p];
-    fail_msg("there is no operator %s", name);
+    fail_msg("unknown operator %s", name);
     return NULL;
 }

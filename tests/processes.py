@@ -26,7 +26,7 @@ def find(*variables):
 
 
 def patient(condition, seconds, step=0.005):
-    """Whether it comes true within so many seconds."""
+    """Whether the condition becomes true within `seconds`."""
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(step)
@@ -62,7 +62,7 @@ def skip(why):
 
 
 def check(what, condition, said=''):
-    """Ends the test where it does not hold, with what was said."""
+    """Ends the test with the output if the condition does not hold."""
     print(('ok: ' if condition else 'FAILED: ') + what, flush=True)
     if not condition:
         print(said)

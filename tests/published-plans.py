@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Published plans beside the best that `sim advise` finds: published-plans.py SIM [ROW ...]
+"""Published plans next to the best plans of `sim advise`: published-plans.py SIM [ROW ...]
 [--update PAGE]
 
 Llama 3 405B (Grattafiori et al., 2024, section 3.3.2): one row of its own, from the repository's
@@ -36,7 +36,7 @@ ROWS = {'1.7': (24, 2304, 24, 1, 1, 32, 512, 137),
         '310.1': (128, 16384, 96, 8, 16, 1920, 2160, 155),
         '529.6': (128, 20480, 105, 8, 35, 2520, 2520, 163),
         '1008': (160, 25600, 128, 8, 64, 3072, 3072, 163)}
-# dgx-a100, but for one switch a rail
+# dgx-a100, except one switch per rail
 PLATFORM = {'topology': 'cluster', 'gpus_per_node': 8, 'reserve': '4 GB',
             'node': {'topology': 'nvswitch', 'model': 'dgx-a100', 'latency': '0.6 us',
                      'pcie': {'sockets': 2, 'switches_per_socket': 2, 'gpus_per_switch': 2,
@@ -47,7 +47,7 @@ PLATFORM = {'topology': 'cluster', 'gpus_per_node': 8, 'reserve': '4 GB',
             'network': {'topology': 'leaf_spine', 'rails': 8, 'hosts_per_leaf': 512, 'spines': 1,
                         'bandwidth': '25 GB/s', 'latency': '0.1 us'}}
 SEQUENCE, VOCABULARY = 2048, 51200
-SHOWN = 24  # plans of a search, of which some may not be possible (is_possible)
+SHOWN = 24  # plans of a search; some may be impossible (is_possible)
 WITHIN = 10  # per cent above the best: a published plan is as good
 PARTS = (('redundancy', ('redundancy',)), ('collectives in layers', ('layer-wise collectives',)),
          ('gradient exchange', ('gradient exchange',)), ('stage messages', ('stage messages',)),
@@ -94,7 +94,7 @@ def advise(sim, path, limits=None):
 
 
 def search(sim, folder, row, tensor, pipeline):
-    """The fastest plans on so many pipeline ranks."""
+    """The fastest plans with this number of pipeline ranks."""
     layers = row[2]
     chunks = [v for v in range(2, 9) if layers % (pipeline * v) == 0]
     schedules = ['sequential'] if pipeline == 1 else ['1f1b'] + (['interleaved_1f1b'] if chunks

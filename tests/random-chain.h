@@ -1,4 +1,4 @@
-/* Random chains for planners, with small whole numbers in which ties and zeros are frequent. */
+/* Random chains for planners, with small whole numbers, so that ties and zeros are frequent. */
 #ifndef CS_TESTS_RANDOM_CHAIN_H
 #define CS_TESTS_RANDOM_CHAIN_H
 
@@ -8,7 +8,7 @@
 
 typedef struct random_chain_limits {
     uint32_t layers, devices;      /* from 1 to these */
-    uint32_t time, message, bytes; /* of a layer or boundary, from 0 to these */
+    uint32_t time, message, bytes; /* maxima for a layer or boundary */
 } random_chain_limits;
 
 /* 0 .. most */

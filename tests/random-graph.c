@@ -24,7 +24,7 @@ typedef struct generator {
     gsl_rng *random;
     cs_builder *builder;
     uint32_t n_devices, n_stages, n_items, n_slots, n_groups;
-    uint32_t n_notes; /* registers by item, and as many by mini-batch behind them */
+    uint32_t n_notes; /* registers by item, followed by as many by mini-batch */
     bool satisfiable; /* no task asks for a version that is not there */
     bool hosts;       /* hosts take time */
     bool orderly; /* the order of tasks is fixed: in-order.h applies, unless events come too late */
@@ -163,7 +163,7 @@ static cs_class random_compute(generator *make)
     const cs_kind kind = PICK(make, kinds);
     cs_time duration = chance(make, 80) ? PICK(make, durations) : (cs_time)below(make, 10000);
     if (below(make, 500) == 0)
-        duration = CS_TIME_MAX / 4; /* some of them are too long, one by itself is not */
+        duration = CS_TIME_MAX / 4; /* some of them together overflow, one does not */
     const bool weights = make->n_slots > 0 && chance(make, 60);
     return (cs_class){.kind = (uint8_t)kind,
                       .origin = (uint8_t)kind,
@@ -180,7 +180,7 @@ static cs_class random_transfer(generator *make)
     static const int64_t sizes[] = {0, 1, 1, 2, 3, 4, 6, 1000000};
     const uint32_t from = below(make, make->n_devices);
     uint32_t to = below(make, make->n_devices);
-    if (to == from && chance(make, 80)) /* to itself: rarely, as long as there are others */
+    if (to == from && chance(make, 80)) /* to itself: rarely, if there are others */
         to = (from + 1) % make->n_devices;
     const bool weights = make->n_slots > 0 && chance(make, 20);
     return (cs_class){.kind = CS_TRANSFER,
@@ -195,7 +195,7 @@ static cs_class random_transfer(generator *make)
                       .bytes = chance(make, 80) ? PICK(make, sizes) : (int64_t)below(make, 5000)};
 }
 
-/* A transfer that stands for a whole collective. */
+/* A transfer that represents a whole collective. */
 static void make_delay(generator *make, cs_class *cls)
 {
     cls->origin = chance(make, 50) ? CS_ALL_REDUCE : CS_ALL_GATHER;
@@ -244,7 +244,7 @@ static uint32_t add_class(generator *make)
     return id;
 }
 
-/* What one class allocates at its start and frees at its end. */
+/* Memory that a class allocates at its start and frees at its end. */
 static void add_own_effects(generator *make)
 {
     while (chance(make, 30)) {
@@ -295,8 +295,8 @@ static cs_policy random_policy(generator *make)
     return policy;
 }
 
-/* What may be asked of a slot at any time: its current version, even if others dropped holds; the
- * one before as well if it keeps all. Anything else is recorded only. */
+/* Policies that can always be satisfied: the current version, even if others dropped holds, and the
+ * previous one if the slot keeps all. Any other policy is only recorded. */
 static void make_satisfiable(generator *make, uint32_t slot, cs_policy *policy)
 {
     if (policy->read != CS_READ_CURRENT || policy->slot != slot ||
@@ -327,7 +327,7 @@ static void add_policies(generator *make)
     }
 }
 
-/* Two classes, the second of which frees what the first allocated. */
+/* Two classes; the second frees the memory of the first. */
 static void add_pair(generator *make)
 {
     const cs_category category = below(make, CS_N_CATEGORIES);
@@ -404,8 +404,8 @@ static void make_tasks(generator *make)
     qsort(make->tasks, make->n_tasks, sizeof(make->tasks[0]), by_rank);
 }
 
-/* What closes must come after what opened: the k-th closer of a class waits for the k-th opener. By
- * rank there are never fewer openers than closers before a task, so that this is no cycle. */
+/* Closers come after openers: the k-th closer of a class waits for the k-th opener. By rank there
+ * are never fewer openers than closers before a task, so this is not a cycle. */
 static void tie_pairs(generator *make, uint32_t opener)
 {
     const uint32_t closer = make->classes[opener].closer;
@@ -419,7 +419,7 @@ static void tie_pairs(generator *make, uint32_t opener)
     }
 }
 
-/* What reads a note waits for what wrote it. */
+/* Readers of a note wait for its writer. */
 static void tie_notes(generator *make, uint32_t opener)
 {
     const uint32_t closer = make->classes[opener].closer;
@@ -449,9 +449,9 @@ static void make_edges(generator *make)
 
 /* ---- Rounds ---- */
 
-/* Steps of a collective in lock step, with no memory of their own: the same messages again and
- * again, each step after all of the one before. Mostly they are all there is on the links; other
- * messages come in between where the rest of the graph has some. */
+/* Steps of a collective in lock step, without memory: the same messages again and again, each step
+ * after the previous one. Usually they are alone on the links; other messages interfere if the rest
+ * of the graph has some. */
 static void make_rounds(generator *make)
 {
     enum { MOST_MESSAGES = 5, MOST_STEPS = 4 };
@@ -549,7 +549,7 @@ static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
     return status;
 }
 
-/* Factors of which some are one, some are equal and some make times that are no whole number. */
+/* Factors: some are one, some are equal, and some make times that are not whole numbers. */
 static void make_slowdown(generator *make, random_case *made)
 {
     static const double factors[] = {1, 1, 1.5, 1.5, 2, 4, 1.189, 1.4};
@@ -618,7 +618,7 @@ static void print_slowdown(const random_case *made, FILE *out)
 {
     for (uint32_t i = 0; made->options.slowdown && i < CS_N_KINDS * CS_N_KINDS; i++)
         if (cs_kind_group_of(i / CS_N_KINDS) == CS_GROUP_COMPUTE && made->slowdown[i] > 1)
-            fprintf(out, "%s beside %s: times %g\n", cs_kind_name(i / CS_N_KINDS),
+            fprintf(out, "%s during %s: times %g\n", cs_kind_name(i / CS_N_KINDS),
                     cs_kind_name(i % CS_N_KINDS), made->slowdown[i]);
 }
 
@@ -644,7 +644,7 @@ static void print_slots(const cs_graph *graph, FILE *out)
     }
 }
 
-/* What cs_graph_print does not show. */
+/* Parts that cs_graph_print does not show. */
 static void print_classes(const cs_graph *graph, FILE *out)
 {
     for (uint32_t i = 0; i < graph->n_residents; i++)

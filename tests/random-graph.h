@@ -17,7 +17,7 @@ typedef struct random_case {
     cs_graph graph; /* passes cs_graph_check */
     cs_platform platform;
     cs_engine_options options;
-    double slowdown[CS_N_KINDS * CS_N_KINDS]; /* of the options */
+    double slowdown[CS_N_KINDS * CS_N_KINDS]; /* slowdown option */
     bool satisfiable; /* no task asks for a version of its weights that may not be there */
 } random_case;
 

@@ -27,9 +27,9 @@ void random_net_transformer(const transformer_shape *s, cs_net *net);
 bool random_net_images(gsl_rng *random, cs_net *net, cs_error *error);
 cs_split random_images_split(gsl_rng *random, const cs_net *net);
 
-/* A network of tokens in which operators read any of those before them, so that branches begin and
- * end anywhere; with frozen weights, blocks and in-place operators among them. Features and heads
- * are multiples of 12, tokens of 24. */
+/* A network of tokens whose operators read any earlier ones, so that branches begin and end
+ * anywhere; with frozen weights, blocks and in-place operators. Features and heads are multiples of
+ * 12, tokens of 24. */
 void random_net_graph(gsl_rng *random, cs_net *net);
 
 #endif

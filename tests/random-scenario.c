@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* A number below n, or one of a table's. One draw per statement: C does not say in which order the
- * arguments of a call are worked out. */
+/* Draws a number below n, or an entry of a table. One draw per statement: C does not define the
+ * order of evaluation of arguments. */
 static uint32_t below(gsl_rng *random, uint32_t n)
 {
     return (uint32_t)gsl_rng_uniform_int(random, n);
@@ -38,7 +38,7 @@ static CS_PRINTF(2, 3) void add(writer *out, const char *format, ...)
 
 /* ---- the schedule ---- */
 
-/* What the rest of a scenario follows from. devices: 0 where the schedule says how many. */
+/* Parameters that determine the rest of a scenario. devices: 0 if the schedule determines them. */
 typedef struct shape {
     uint32_t devices, layers, iterations;
     bool takes_time; /* every forward and backward */
@@ -236,7 +236,7 @@ static void add_layers(gsl_rng *random, writer *out, uint32_t n, bool takes_time
     }
 }
 
-/* Of links; an ideal network has none, and may still have messages that block. */
+/* Adds keys of links; an ideal network has none, but messages may still block. */
 static void add_links(gsl_rng *random, writer *out)
 {
     static const char *const topologies[] = {"ring", "nvlink_switch", "pcie"};

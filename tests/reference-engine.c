@@ -21,9 +21,9 @@ typedef enum task_state {
 typedef struct task_record {
     task_state state;
     uint32_t waits_for; /* predecessors that have not ended */
-    uint32_t n_links;   /* of its route, those with finite bandwidth */
+    uint32_t n_links;   /* links of its route with finite bandwidth */
     uint32_t *links;
-    uint32_t *messages; /* that it stands for, on each of these */
+    uint32_t *messages; /* number of messages that it represents, on each of these links */
     cs_time latency;
     double least;     /* smallest bandwidth of the route, bytes/s */
     cs_time end;      /* see the states */
@@ -31,8 +31,8 @@ typedef struct task_record {
     double left;      /* bytes at time `changed`, of a transfer whose rate varies */
     double rate;      /* bytes/s since then */
     cs_time changed;
-    cs_time alone; /* what a computation takes when nothing slows it down */
-    double slower; /* so many times as long it takes since `changed`, when `undone` ps were left */
+    cs_time alone; /* duration without slowdown */
+    double slower; /* factor by which it is slowed since `changed`, when `undone` ps were left */
     double undone;
     cs_time started; /* a computation: when its host has started all of it */
 } task_record;
@@ -47,10 +47,11 @@ typedef struct reference {
     task_record *tasks;
     uint32_t *links;         /* the tasks' routes */
     uint32_t *messages;      /* and for how many messages they stand on each link */
-    uint32_t *occupied;      /* per device: by which task, or CS_NONE */
+    uint32_t *occupied;      /* per device: the task that occupies it, or CS_NONE */
     cs_time *hosts;          /* per device: when its host is free */
     uint32_t *versions;      /* per slot: the current one */
-    uint32_t *before;        /* per slot: the one that was current when this instant began */
+    uint32_t *before;        /* per slot: the version that was current at the beginning of this
+                              * instant */
     uint32_t *holds;         /* per slot and version */
     uint32_t *alive;         /* per slot: how many versions were alive when last counted */
     uint32_t *registers;     /* per register and item */
@@ -124,7 +125,7 @@ static void apply_effects(reference *run, uint32_t task, bool at_end)
     account_all(run, task);
 }
 
-/* The instant is over: what is different now from when the last one was? */
+/* Records the changes between the ends of two instants. */
 static cs_status take_samples(reference *run)
 {
     if (!run->options->record_memory)
@@ -291,7 +292,7 @@ static cs_status set_end(reference *run, uint32_t task, cs_time duration)
     return CS_OK;
 }
 
-/* The k-th device that this one stands for, in order of their numbers; CS_NONE when there are
+/* Returns the k-th device that this one represents, in order of numbers; CS_NONE if there are
  * fewer. */
 static uint32_t stood_for(const cs_graph *graph, uint32_t device, uint32_t k)
 {
@@ -301,8 +302,8 @@ static uint32_t stood_for(const cs_graph *graph, uint32_t device, uint32_t k)
     return CS_NONE;
 }
 
-/* The route of the k-th message that a transfer stands for, into scratch; false when there is
- * none. */
+/* Finds the route of the k-th message that a transfer represents, into scratch; false if there are
+ * fewer. */
 static bool find_message(const reference *run, uint32_t task, uint32_t k, uint32_t **route,
                          uint32_t *length)
 {
@@ -528,7 +529,7 @@ static uint32_t choose_by_priority(const reference *run, uint32_t device)
     return best;
 }
 
-/* What an idle device starts, or CS_NONE. */
+/* Returns the task that an idle device starts, or CS_NONE. */
 static uint32_t choose_for_device(const reference *run, uint32_t device)
 {
     const uint32_t blocking = first_blocking(run, device);
@@ -679,8 +680,8 @@ static cs_status share_by_count(reference *run)
     return CS_OK;
 }
 
-/* The link on which an equal part for all transfers without a rate is smallest; CS_NONE when there
- * are no such transfers left. `rates` are negative where there is none yet. */
+/* Finds the link where an equal share for all transfers without a rate is smallest; CS_NONE if no
+ * such transfers are left. `rates` are negative if not known yet. */
 static uint32_t find_bottleneck(const reference *run, const double *rates, double *part)
 {
     uint32_t bottleneck = CS_NONE;
@@ -752,7 +753,7 @@ static cs_status share_links(reference *run)
     return CS_OK;
 }
 
-/* ---- Step 4: computations beside communication ---- */
+/* ---- Step 4: computations slowed by communication ---- */
 
 /* Whether a task is a transfer under way that takes part of a device's attention. */
 static bool communicates(const reference *run, uint32_t task, uint32_t device)
@@ -952,7 +953,7 @@ static bool allocate_run(reference *run)
            run->sampled && run->unshared && allocate_versions(run) && allocate_trace(run);
 }
 
-/* How many of the messages that a transfer stands for take a link. */
+/* Counts the messages of a transfer that take a link. */
 static uint32_t messages_on(const reference *run, uint32_t task, uint32_t link)
 {
     uint32_t *route, length, n = 0;
@@ -962,8 +963,8 @@ static uint32_t messages_on(const reference *run, uint32_t task, uint32_t link)
     return n;
 }
 
-/* Of the k-th of these messages: its links, the longest time per byte of one of them while all are
- * on their way, and its latency. False when there is none. */
+/* Finds, for the k-th of these messages, its links, the longest time per byte on one of them while
+ * all are in flight, and its latency. Returns false if there are fewer. */
 static bool take_message(reference *run, uint32_t task, uint32_t k, uint32_t *n, double *byte_time,
                          cs_time *latency)
 {
@@ -1084,7 +1085,7 @@ static void finish(reference *run)
     cs_trace_finish(&run->trace);
 }
 
-/* What is stood for had the memory of what stands for it. */
+/* Copies memory from representatives to represented devices. */
 static void unfold(reference *run)
 {
     const uint32_t *by = run->graph->stands_for;

@@ -1,11 +1,11 @@
-/* The engine once more, slow and obvious, to compare the fast one with: it has no event queue and
- * keeps no order of its own; at every instant it looks at every task and does, word by word, what
- * sim/core/engine/engine.h says. For graphs of a few dozen tasks.
+/* A slow and obvious engine, to compare the fast one with. It has no event queue and keeps no
+ * order: at every instant it looks at every task and follows sim/core/engine/engine.h word by word. For
+ * graphs of a few dozen tasks.
  *
- * Where the header pins the arithmetic (all sharings but max_min) both must agree bit by bit.
+ * Where the header pins the arithmetic (all sharings except max_min) both must agree bit by bit.
  * Max-min rates are computed from scratch for all transfers at once (progressive filling, Bertsekas
- * and Gallager, Data Networks, 2nd edition, section 6.5.2), in an order of operations that need not
- * be that of the fast engine.
+ * and Gallager, Data Networks, 2nd edition, section 6.5.2), in an order of operations that may
+ * differ from the fast engine's.
  */
 #ifndef CS_TESTS_REFERENCE_ENGINE_H
 #define CS_TESTS_REFERENCE_ENGINE_H

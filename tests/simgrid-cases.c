@@ -1,9 +1,9 @@
-/* Writes cases for simgrid-check.cpp, with what our engine makes of them: simgrid-cases SEED
+/* Writes cases for simgrid-check.cpp, with the results of our engine: simgrid-cases SEED
  *
  *     link BANDWIDTH                         numbered from 0
  *     flow FROM TO BYTES START END LINK ...  START and END in s, END by our engine
  *
- * Even seeds: flows of one size that begin together. Odd ones: sizes and begins that differ.
+ * Even seeds: flows of one size that begin together. Odd seeds: different sizes and starts.
  */
 #include "sim/base/random.h"
 #include "sim/core/engine/engine.h"

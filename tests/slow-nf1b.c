@@ -155,7 +155,7 @@ static uint32_t updates_until(const slow_run *run, uint32_t worker, uint32_t now
     return n;
 }
 
-/* Is the version still to be used on the worker by what has been started with it? */
+/* Whether tasks that have been started on the worker will still use the version. */
 static bool is_promised(const slow_run *run, uint32_t worker, uint32_t version, uint32_t now)
 {
     const slow_case *of = &run->of;

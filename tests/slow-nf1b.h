@@ -21,7 +21,7 @@ typedef struct slow_case {
     bool strict;
 } slow_case;
 
-/* What a worker did with a micro-batch's forward or a mini-batch's backward. */
+/* The work of a worker on a micro-batch's forward or a mini-batch's backward. */
 typedef struct slow_task {
     bool started, ended;
     uint32_t start, version;

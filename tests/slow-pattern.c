@@ -8,7 +8,7 @@ typedef struct unrolled {
     const cs_chain *chain;
     const cs_plan *plan;
     const cs_pattern *pattern;
-    cs_time steady; /* start of a period in which all micro-batches that can be present are */
+    cs_time steady; /* start of a period with all possible micro-batches present */
     int64_t n_micros;
 } unrolled;
 

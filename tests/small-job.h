@@ -12,12 +12,13 @@
 typedef struct small_job {
     const char *schedule, *topology;
     uint32_t n_devices;
-    uint32_t n_layers;      /* of a pipeline: stage s is layer s, n_devices of them where `devices`
-                             * does not say more; with a grid: as many to each stage */
+    uint32_t n_layers;      /* number of layers of a pipeline: stage s is layer s, with n_devices
+                             * stages unless `devices` gives more; with a grid: this many per
+                             * stage */
     const cs_layer *layers; /* per micro-batch; names are not needed */
     uint32_t micro_batches, iterations;
-    int64_t bucket;          /* of dp */
-    uint32_t backward_order; /* of gpipe */
+    int64_t bucket;          /* for dp */
+    uint32_t backward_order; /* for gpipe */
     bool recompute;
     bool blocking;
     cs_sharing sharing;
@@ -27,8 +28,8 @@ typedef struct small_job {
     const double *speeds;    /* per device; NULL: all 1 */
     const uint32_t *devices; /* per stage; NULL: 0, 1, 2, ... */
     double optimizer_ratio;
-    /* With a grid its places are the devices of a rank, in order: stage s is on rank s mod ranks,
-     * of which there are as many as n_devices allow. */
+    /* With a grid, its places are the devices of a rank, in order: stage s is on rank s mod ranks,
+     * with as many ranks as n_devices allow. */
     const cs_grid *grid;
     cs_states states;
     uint32_t n_stages;

@@ -14,7 +14,7 @@ typedef struct op {
     uint32_t micro_batch;
 } op;
 
-/* What a stage waits for: when it arrives (-1: not known yet) and which task brings it. */
+/* Input of a stage: its arrival (-1: not known yet) and the task that brings it. */
 typedef struct arrival {
     cs_time time;
     uint32_t task;
@@ -36,7 +36,7 @@ typedef struct pipeline {
     arrival *inputs;    /* per device and micro-batch, of the forward */
     arrival *gradients; /* the same, of the backward */
     cs_time *idle_from; /* per device */
-    change *changes;    /* of activations */
+    change *changes;    /* changes of activations */
     uint32_t n_changes, cap_changes, cap_spans, cap_versions, most_ops;
     uint32_t mini_batch;
     bool failed;
@@ -148,7 +148,7 @@ static void add_change(pipeline *p, cs_time time, uint32_t device, int64_t bytes
     p->changes[p->n_changes++] = (change){time, bytes, device};
 }
 
-/* What `device` computed goes to the neighbour that waits for it. */
+/* Sends the result of `device` to the neighbour that waits for it. */
 static void pass_on(pipeline *p, const op *done, uint32_t device, uint32_t task, cs_time end)
 {
     bool forward = done->kind == CS_FORWARD;
@@ -169,7 +169,7 @@ static void pass_on(pipeline *p, const op *done, uint32_t device, uint32_t task,
     cs_builder_edge(p->builder, task, at->task);
 }
 
-/* What an operation waits for besides its device; NULL: nothing. */
+/* Returns the input that an operation waits for, in addition to its device; NULL: none. */
 static const arrival *waits_for(const pipeline *p, const op *next, uint32_t device)
 {
     size_t at = (size_t)device * p->o->micro_batches + next->micro_batch;
@@ -233,7 +233,7 @@ static int compare_changes(const void *a, const void *b)
         return x->time < y->time ? -1 : 1;
     if (x->device != y->device)
         return x->device < y->device ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* what is freed first */
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* frees come first */
 }
 
 static bool add_sample(cs_trace *trace, cs_time time, uint32_t device, cs_category category,
@@ -277,7 +277,7 @@ static bool sample_memory(pipeline *p, int64_t (*live)[CS_N_CATEGORIES])
                add_sample(trace, 0, d, CS_MEMORY_OPTIMIZER, live[d][CS_MEMORY_OPTIMIZER]);
         note_peak(&trace->devices[d], live[d], 0);
     }
-    int64_t sum = 0; /* of the changes of one instant and device */
+    int64_t sum = 0; /* sum of the changes at one instant on one device */
     for (uint32_t i = 0; i < p->n_changes; i++) {
         const change *at = &p->changes[i];
         live[at->device][CS_MEMORY_ACTIVATIONS] += at->bytes;

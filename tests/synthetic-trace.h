@@ -1,9 +1,9 @@
 /* A graph and its trace made without the engine: a 1F1B pipeline of one stage per device.
  *
- * Per mini-batch, device d of P does min(P - 1 - d, M) forwards, then a forward and a backward in
- * turn, then the backwards that are left, and one update. A transfer takes the same time between
- * any two neighbours and waits for nobody. What the tests and pictures need, and simple enough to
- * be followed by hand.
+ * Per mini-batch, device d of P computes min(P - 1 - d, M) forwards, then forwards and backwards in
+ * turn, then the remaining backwards, and one update. A transfer takes the same time between any
+ * two neighbours and waits for nobody. It contains everything that tests and pictures need, and is
+ * simple enough to be followed by hand.
  */
 #ifndef CS_TESTS_SYNTHETIC_TRACE_H
 #define CS_TESTS_SYNTHETIC_TRACE_H
@@ -21,7 +21,7 @@ typedef struct synthetic_options {
     bool recompute;              /* a forward more right before each backward */
     bool split;                  /* backward_input and backward_weight, half the time each */
     int64_t weights, activation; /* bytes per device; per micro-batch */
-    int64_t capacity;            /* of each device; 0: unlimited */
+    int64_t capacity;            /* bytes per device; 0: unlimited */
 } synthetic_options;
 
 typedef struct synthetic_run {
@@ -29,7 +29,7 @@ typedef struct synthetic_run {
     cs_trace trace;
     cs_analysis analysis; /* sums by kind; idle time divided roughly, without gap or overlap; the
                            * path is what device 0 does */
-    cs_arena names;       /* of the links */
+    cs_arena names;       /* names of links */
 } synthetic_run;
 
 /* False when memory runs out or the graph does not pass its check; the run can be finished. */

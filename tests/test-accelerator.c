@@ -218,7 +218,7 @@ static void test_optimizers(void **state)
     }
 }
 
-/* Bytes a parameter besides weight and gradient, by what is stored in which: main weights of 4 or
+/* Bytes per parameter in addition to weight and gradient, by storage types: main weights of 4 or
  * none, states of 4, 2 or 1 bytes. DeepSeek-V3 (arXiv 2412.19437, section 3.3.2) keeps main
  * weights and gradients in float32, and Adam's two states in bf16: 2 + 4 + 4 + 2 + 2. An update
  * reads the gradient, reads and writes the weight it has and the states, and writes the copy of a
@@ -234,7 +234,7 @@ static const struct {
     {"DeepSeek-V3", CS_PRECISION_BF16, 2, {2, false}, 4 + 4, 4 + (8 + 2) + 8},
     {"states of a byte", CS_PRECISION_FP8, 2, {1, false}, 4 + 2, 4 + (8 + 2) + 4},
     {"no main weights", CS_PRECISION_BF16, 2, {4, true}, 8, 4 + 4 + 16},
-    {"nothing but bf16", CS_PRECISION_BF16, 1, {2, true}, 2, 4 + 4 + 4},
+    {"only bf16", CS_PRECISION_BF16, 1, {2, true}, 2, 4 + 4 + 4},
     {"float32 is its own main weight", CS_PRECISION_FP32, 2, {2, true}, 4, 4 + 8 + 8},
 };
 
@@ -354,7 +354,7 @@ static void test_recompute(void **state)
     expect_int("backward", 36, sum.backward_input);
     expect_int("kept", 4, sum.kept_bytes);
     expect_int("workspace", 4, sum.workspace_bytes);
-    layers[1].skipped = 3; /* behind what its backward needs */
+    layers[1].skipped = 3; /* more than its backward needs */
     assert_int_equal(cs_model_sum(&model, 0, 2, 1, &sum, NULL), CS_OK);
     expect_int("forward", 15, sum.forward);
     expect_int("backward", 33, sum.backward_input);

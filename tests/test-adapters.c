@@ -1,5 +1,4 @@
-/* Low-rank adapters: what is trained, what is computed and kept for it, and what has no
- * gradients. */
+/* Low-rank adapters: trained weights, costs, saved activations, and tensors without gradients. */
 #include "sim/model/backward-memory.h"
 #include "sim/model/net-adapters.h"
 #include "sim/model/net-model.h"
@@ -15,7 +14,7 @@
 static cs_error error;
 static const cs_json_place place = {.file = "l"};
 
-/* Llama with adapters of that rank beside queries and values, on frozen weights of that format. */
+/* Llama with adapters of this rank on queries and values, on frozen weights of this format. */
 static cs_status build_on(const cs_decoder *decoder, cs_base_format base,
                           const char *const *targets, uint32_t n, uint32_t rank, cs_net *net)
 {
@@ -48,7 +47,7 @@ static void must_build(const cs_decoder *decoder, uint32_t rank, cs_net *net)
         fail_msg("%s", error.text);
 }
 
-/* What PEFT prints of Llama-3 8B with rank 16 beside q_proj and v_proj: trainable params
+/* What PEFT prints of Llama-3 8B with rank 16 on q_proj and v_proj: trainable params
  * 6,815,744, all params 8,037,076,992: 32 layers of 16 (4096 + 4096) and 16 (4096 + 1024). */
 static void test_parameters(void **state)
 {
@@ -99,9 +98,9 @@ static cs_model must_model(const cs_net *net)
     return model;
 }
 
-/* Products with weights, forward (F), for the gradient of the input (D), for that of the weights
- * (G). Nothing before the first adapters needs a gradient: what they and the frozen layers of the
- * first block read has none. */
+/* Products with weights: forward (F), gradient of the input (D), gradient of the weights (G).
+ * Nothing before the first adapters needs a gradient: inputs of the adapters and frozen layers of
+ * the first block have none. */
 static const struct {
     const char *name;
     bool input, weights;
@@ -162,11 +161,11 @@ static void test_work(void **state)
     cs_net_finish(&net);
 }
 
-/* Tensor by tensor, 2 bytes an element. A block keeps, of the attention, what A reads, which is
- * the norm's result, twice what B reads, queries, keys, values, result, a float32 per row and
- * head; of the MLP the second norm's input, normalised and statistics, the SiLU's input, and both
- * inputs of the product. Frozen matrices keep no input. The first norm of the second block keeps
- * its input; that of the first needs nothing, nor does the embedding. The head's norm, logarithms
+/* Tensor by tensor, 2 bytes an element. A block keeps, of the attention, the input of A (the norm's
+ * result), two inputs of B, queries, keys, values, result, a float32 per row and head; of the MLP
+ * the second norm's input, normalised and statistics, the SiLU's input, and both inputs of the
+ * product. Frozen matrices keep no input. The first norm of the second block keeps its input; the
+ * first norm of the first block needs nothing, nor does the embedding. The head's norm, logarithms
  * and targets. */
 static void test_kept(void **state)
 {
@@ -185,9 +184,8 @@ static void test_kept(void **state)
     cs_net_finish(&net);
 }
 
-/* Gradients are those of the adapters alone; so are the weights that an update takes. A last
- * matrix that is the embedding's is held twice where it stands on another device, and nothing of
- * it is summed. */
+/* Only adapters have gradients and updates. A last matrix that is the embedding's is held twice if
+ * it is on another device, and nothing of it is summed. */
 static void test_sums(void **state)
 {
     (void)state;
@@ -210,9 +208,9 @@ static void test_sums(void **state)
     cs_net_finish(&net);
 }
 
-/* What stands before the first adapter has no gradient in memory, and of keys that are not trained
- * there is none either: backward of the first attention ends with those of queries and values, 2 T
- * H bytes each, beside that of its result. */
+/* Layers before the first adapter have no gradient in memory, nor do untrained keys: the backward
+ * of the first attention ends with the gradients of queries and values, 2 T H bytes each, together
+ * with the gradient of its result. */
 static void test_backward(void **state)
 {
     (void)state;

@@ -68,7 +68,7 @@ static const struct {
     {"experts", MIXTURE NODES("90 MB") "'advise': {'context': 1}", 5},
     {"images", IMAGES NODES("300 MB") "'advise': {'zero': [0, 3]}", 5},
     {"adapters", ADAPTED(LLAMA, LORA) NODES("50 MB") "'advise': {'context': 1}", 5},
-    {"adapters beside experts",
+    {"adapters and experts",
      ADAPTED("'name': 'mixtral', 'parameters': {'layers': 4, 'hidden': 256, "
              "'expert_intermediate': 512, 'experts': 4",
              LORA) NODES("40 MB") "'advise': {'context': 1, 'pipeline': [1, 2]}",
@@ -135,8 +135,8 @@ static cs_advice advise(const char *name, const cJSON *document, const cs_advise
     return advice;
 }
 
-/* What more memory would be worth: the time of the fastest plan that does not fit, where it is less
- * than that of all that do; else 0. */
+/* Value of more memory: the time of the fastest plan that does not fit, if it is less than for all
+ * that fit; else 0. */
 static double misfit_time(const cs_advice *advice)
 {
     const uint32_t i = advice->misfit.candidate;
@@ -180,8 +180,8 @@ static void expect_bounds(const char *row, const cs_advice *of, uint32_t i)
                  of->bounds.memory[i]);
 }
 
-/* The answers of a search that leaves out are those of one that does not; and what it leaves out is
- * no answer, or does not fit. Every bound holds, whether it was needed or not. */
+/* A search with pruning gives the same answers as one without; pruned plans are no answers, or do
+ * not fit. Every bound holds, whether it was needed or not. */
 static void compare_searches(const char *name, const cs_advice *all, const cs_advice *some)
 {
     char row[256], plan[CS_CANDIDATE_TEXT_BYTES];
@@ -365,11 +365,11 @@ static bool counts_exchanges(const cs_advice *advice, uint32_t i)
                cs_bound_time(of, cs_bounds_order(&advice->bounds, i), priced) * (1 + 1e-9);
 }
 
-/* No plan of a drawn scenario takes less time or memory than its bounds, and those of a V are not
- * loose: in time, half of them are within a third of what is simulated. Some bounds count
- * gathers and scatters, and half of these are within a tenth. The longest path through the passes
- * of a pipeline lacks sums of gradients, updates and gathers at the end, waits of messages for each
- * other, and slowdowns: where gradients are not scattered four in five are within a fifth. */
+/* No plan of a drawn scenario takes less time or memory than its bounds, and the bounds of a V are
+ * not loose: half of them are within a third of the simulated time. Some bounds count gathers and
+ * scatters, and half of these are within a tenth. The longest path through the passes of a pipeline
+ * lacks sums of gradients, updates and gathers at the end, waits of messages for each other, and
+ * slowdowns: without scattered gradients four in five are within a fifth. */
 static void test_random_bounds(void **state)
 {
     (void)state;
@@ -446,8 +446,8 @@ static void test_threads(void **state)
     cJSON_Delete(document);
 }
 
-/* What a search takes plan i for is what `sim run` says of it: of the candidate's changes of the
- * scenario, read and simulated in full. */
+/* The search's result for plan i equals `sim run`: the candidate's changes of the scenario, read
+ * and simulated in full. */
 static void expect_same_as_run(const char *name, const cs_advice *advice, const cJSON *document,
                                uint32_t i)
 {
@@ -550,10 +550,10 @@ static uint32_t find_plan(const cs_advice *advice, uint32_t zero, bool osdp)
 }
 
 /* Eight devices in a ring of messages that share its links, on which a step spends more time than
- * it computes. Of each byte of weights in 2 bytes, data parallelism sends 2 * 7/8 * 2 per step,
- * ZeRO 3 half as much again, and OSDP what is between: so it is faster than ZeRO 3, and the faster
- * the more memory there is. All replicated, weights, gradients and Adam's states take 12 bytes a
- * parameter and more: 168 million of them 2 GB, with activations 3.5 GB. */
+ * it computes. Per 2-byte weight, data parallelism sends 2 * 7/8 * 2 bytes per step, ZeRO 3 half as
+ * much again, and OSDP an amount in between: so it is faster than ZeRO 3, and faster still with
+ * more memory. All replicated, weights, gradients and Adam's states take 12 bytes a parameter and
+ * more: 168 million of them 2 GB, with activations 3.5 GB. */
 static void test_osdp(void **state)
 {
     static const char ring[] =

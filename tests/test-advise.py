@@ -162,7 +162,7 @@ class Advise(unittest.TestCase):
     }
 
     def test_runtimes(self):
-        """No plan that the runtime cannot run is proposed; all that are left out are counted."""
+        """No plan that the runtime cannot run is proposed; all excluded plans are counted."""
         few = ('-s', '/advise/osdp=false', '-s', '/advise/recompute="full"', '-s',
                '/platform/memory=16 GB')
         ideal = json.loads(self.sim('--json', *few).stdout)
@@ -229,8 +229,8 @@ class Advise(unittest.TestCase):
         self.assertEqual([row['changes'] for row in found], [row['changes'] for row in best[:6]])
 
     def test_selective(self):
-        """Norms, activations, products of elements; attention where it keeps its matrix; what the
-        scenario lists comes first."""
+        """Norms, activations, products of elements; attention if it keeps its matrix; results of
+        the scenario lists comes first."""
         def operators(*changes):
             given = ('-s', '/advise/recompute="selective"', '-s', '/platform/memory=16 GB')
             best = json.loads(self.sim('--top', '1', '--json', *given, *changes).stdout)['best'][0]
@@ -247,7 +247,7 @@ class Advise(unittest.TestCase):
         self.assertEqual(operators('-s', '/model/recompute_operators=["mlp"]'), set())
 
     def test_columns(self):
-        """Lines have 100 columns at most, but for the command at the end; what rows have in common
+        """Lines have 100 columns at most, except for the command at the end; values that rows share
         stands above them."""
         for few, head_of, common in (((), '', ''), (('-s', '/advise/recompute="full"'), 'recompute',
                                                     'recomputing: full'),
@@ -264,7 +264,7 @@ class Advise(unittest.TestCase):
                     common, next(line for line in lines if line.startswith('all of these: ')))
 
     def test_own_plan_impossible(self):
-        """Others are tried all the same, with a file too; what is wrong outside of the plan is an
+        """Others are tried all the same, with a file too; errors outside of the plan are an
         error."""
         whole = self.sim('--top', '2').stdout
         for wrong, message in (('/schedule/micro_batches=3',
@@ -315,7 +315,8 @@ class Advise(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path('a.h5.journal')))
 
     def test_brute_force(self):
-        """The best plan is that of all plans that a user would write down, each run by itself."""
+        """The best plan is the best of all plans that a user would write down, each run
+        separately."""
         gpt = {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8,
                                              'sequence': 512,
                                              'vocabulary': 4096}}

@@ -1,5 +1,5 @@
-/* Where time went: small cases by hand, and random runs against an attribution that looks at every
- * interval between two events by itself. */
+/* Use of time: small cases by hand, and random runs against an attribution that examines every
+ * interval between two events. */
 #include "sim/core/analysis/analysis.h"
 #include "sim/core/engine/engine.h"
 #include "sim/core/graph/builder.h"
@@ -72,7 +72,7 @@ static bool is_edge(const cs_graph *graph, uint32_t before, uint32_t after)
     return false;
 }
 
-/* The predecessor that ended last, the one with the lowest id among equals. */
+/* The predecessor that ended last, with the lowest id if equal. */
 static uint32_t latest_before(const scene *on, uint32_t task)
 {
     uint32_t latest = CS_NONE;
@@ -123,7 +123,7 @@ typedef struct instant {
     uint32_t transfer;      /* that it is blocked by or waits for, or CS_NONE */
 } instant;
 
-/* Whether `a` occupies a device before `b`: by time, what takes none before what takes some. */
+/* Whether `a` occupies a device before `b`: by time; tasks without duration first. */
 static bool is_earlier(const scene *on, uint32_t a, uint32_t b)
 {
     cs_span left = on->trace->spans[a], right = on->trace->spans[b];
@@ -155,8 +155,8 @@ static bool is_for_stages(const scene *on, uint32_t task)
     return cs_graph_class(on->graph, task)->purpose == CS_PURPOSE_STAGES;
 }
 
-/* What a device waits for at this instant that goes on behind `task`: a message, or something
- * else, as which what a stage does before it sends to another one counts in any case. */
+/* The category of the device's waiting at this instant, given the cause that follows `task`: a
+ * message, or else whatever a stage does before it sends to another stage. */
 static cs_time *waiting_for(instant *at, uint32_t task, cs_time_use *use)
 {
     const scene *on = at->on;
@@ -177,7 +177,7 @@ static cs_time *waiting_for(instant *at, uint32_t task, cs_time_use *use)
     return &use->dependency;
 }
 
-/* Of several the one with the lowest id. */
+/* Returns the one with the lowest id if several ended last. */
 static uint32_t ended_last(const scene *on)
 {
     uint32_t last = CS_NONE;
@@ -220,7 +220,7 @@ static bool is_of_collective(const scene *on, uint32_t task)
     return cs_graph_class(on->graph, task)->origin != CS_TRANSFER;
 }
 
-/* Of a collective that is one delay. */
+/* For a collective that is one delay. */
 static bool is_rank(const cs_graph *graph, const cs_class *cls, uint32_t device)
 {
     const cs_group *group = &graph->groups[cls->ranks - 1];
@@ -255,7 +255,8 @@ static int count_active(const instant *at, int counts[CS_N_PURPOSES])
     return all + any;
 }
 
-/* What the list says of [now, now + time): the cause of the one stretch that holds it. */
+/* Returns the cause that the list gives for [now, now + time), from the one interval that contains
+ * it. */
 static int listed_cause(const instant *at, cs_time time)
 {
     int cause = -1;
@@ -407,7 +408,7 @@ static void expect_devices(const scene *on)
     expect_double(on->row, (double)flush / whole, on->analysis->flush_fraction);
 }
 
-/* A step follows from the one before: by an edge, or on one device. */
+/* A step follows from the previous one: by an edge, or on one device. */
 static bool follows(const scene *on, uint32_t before, uint32_t after)
 {
     if (is_edge(on->graph, before, after))
@@ -453,8 +454,8 @@ static void expect_path(const scene *on)
     expect_int(on->row, sums.collectives, on->analysis->path.collectives);
 }
 
-/* The mean distance of the ends of mini-batches, in s; of the only one, all of the run, for what
- * comes behind its computations has to be done for each. */
+/* The mean time between ends of mini-batches, in s; for a single one the whole run, since
+ * everything after its computations is done for each mini-batch. */
 static void expect_rates(const scene *on)
 {
     uint32_t n = on->graph->n_batches;
@@ -516,8 +517,8 @@ static void test_random_runs(void **state)
     assert_true(done > N_RUNS * 9 / 10);
 }
 
-/* Computations and messages of which each has a lower id than the one that it waits for: none is
- * where its time puts it. */
+/* Computations and messages whose ids are lower than those of their predecessors: none is in order
+ * of time. */
 static void test_backward_ids(void **state)
 {
     (void)state;
@@ -588,8 +589,8 @@ typedef struct hand_row {
 #define T CS_TRANSFER
 
 static const hand_row hand_rows[] = {
-    /* F 0-10 | T 10-15 | F 15-35, B 35-65 | T 65-70 | B 70-110. Device 0 waits 10-70, of which
-     * 65-70 for a message that is on its way; device 1 waits 0-15, of which 10-15. */
+    /* F 0-10 | T 10-15 | F 15-35, B 35-65 | T 65-70 | B 70-110. Device 0 waits 10-70, the last
+     * 65-70 for a message in flight; device 1 waits 0-15, the last 10-15 for a message. */
     {"two stages with latency",
      2,
      1,
@@ -609,7 +610,8 @@ static const hand_row hand_rows[] = {
        .active = 10}},
      6,
      {1, 2, 3, 4, 5, 6}},
-    /* Device 1 computes 0-30 beside the message 10-18, so it is hidden; then it goes on at once. */
+    /* Device 1 computes 0-30 during the message 10-18, so it is overlapped, and then continues at
+     * once. */
     {"a hidden message",
      2,
      1,
@@ -814,16 +816,16 @@ static void test_by_hand(void **state)
         expect_steps(row, &analysis);
         expect_sound(row->name, &graph, &trace, &analysis);
         cs_analysis_finish(&analysis);
-        cs_analysis_finish(&analysis); /* what is finished can be finished */
+        cs_analysis_finish(&analysis); /* a finished value can be finished again */
         cs_trace_finish(&trace);
         cs_platform_finish(&platform);
         cs_graph_finish(&graph);
     }
 }
 
-/* As it is measured where a message goes before its receiver is there: the sender sends at 10, and
- * goes on at once, until 22; the receiver comes at 20. The task behind the message starts before it
- * does, and the message stands behind that task on the device: the path does not go round between
+/* A measured run where a message is sent before its receiver is ready: the sender sends at 10, and
+ * continues at once, until 22; the receiver is ready at 20. The task after the message starts
+ * before it, and on the device the message is after that task: the path must not loop between
  * them. */
 static void test_measured_overlap(void **state)
 {

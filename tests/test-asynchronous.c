@@ -40,8 +40,8 @@ static void test_flush(void **state)
 
 /* ---- PipeDream ---- */
 
-/* Stage s = 0 .. P-1 has P - s mini-batches in flight, each with a version of its own (the newest
- * of which is current); it stashes P - s versions, its gradients are P - 1 - s updates late. */
+/* Stage s = 0 .. P-1 has P - s mini-batches in flight, each with its own version (the newest is
+ * current); it stashes P - s versions, its gradients are P - 1 - s updates late. */
 static void test_stashing(void **state)
 {
     (void)state;
@@ -193,9 +193,9 @@ static void test_delay_of_2bw(void **state)
 
 /* ---- the steady part ---- */
 
-/* Stage 0 begins P mini-batches before the first one's backward is back: they are the fill. From
- * then on it begins mini-batch b at the instant at which b - P ends, so the last of n begins when n
- * - 1 - P ends: steady are P .. n - 1 - P, n - 2 P of them, in which equal stages never wait. */
+/* Stage 0 begins P mini-batches before the first backward returns: they are the fill. From then on
+ * it begins mini-batch b when b - P ends, so the last of n begins when n - 1 - P ends: P .. n - 1 -
+ * P are steady, n - 2 P of them, and equal stages never wait then. */
 static void test_steady(void **state)
 {
     (void)state;

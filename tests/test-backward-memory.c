@@ -31,10 +31,10 @@ static void expect_peaks(const cs_net *net, uint32_t batch, const int64_t *works
 
 /* 2 x 2 pixels of float32: 16 bytes a channel. From the last operator to the first:
  *   loss    makes the gradient of d, 16
- *   d       hands it on to c and a, which share it: 16
- *   c       makes that of b, 32, besides: 48; what c shared is still a's: 48
- *   b       makes another one of a aside, 16, with 7 of workspace: 71; the sum takes the place of what
- *           was there, and b's is given back: 16
+ *   d       passes it to c and a, which share it: 16
+ *   c       adds the gradient of b, 32: 48; a still needs c's shared one: 48
+ *   b       makes another one of a aside, 16, with 7 of workspace: 71; the sum replaces the old
+ *           one, and b's is freed: 16
  *   a       has no gradient of the image to make: 16, with 100 of workspace */
 static void test_residual(void **state)
 {

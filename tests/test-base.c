@@ -29,7 +29,7 @@
 #define RUNS_UNDER_A_SANITIZER 0
 #endif
 
-/* Of this process' addresses. */
+/* Size of this process's address space. */
 static rlim_t mapped_bytes(void)
 {
     unsigned long pages = 0;
@@ -82,8 +82,8 @@ static void text_streams_keep_what_is_printed(void **state)
     }
 }
 
-/* With 16 MB of memory more than there are now, 64 MB cannot be kept; what comes after a part that
- * was dropped does not make the text whole. */
+/* With 16 MB more memory than now, 64 MB cannot be kept; text after a dropped part does not make
+ * the text complete. */
 static void text_streams_tell_when_memory_runs_out(void **state)
 {
     (void)state;
@@ -164,8 +164,8 @@ static int compare_rests(const void *left, const void *right)
     return 0;
 }
 
-/* What is in order stays so, equal ones where they were; what is not is sorted, wherever the first
- * one is that is out of order. */
+/* Sorted input stays as it is, equal elements in their order; other input is sorted, wherever the
+ * first unsorted element is. */
 static void vectors_are_sorted(void **state)
 {
     (void)state;
@@ -273,7 +273,7 @@ static void time_never_wraps(void **state)
     expect_int("sum", CS_TIME_MAX, time);
     assert_true(cs_time_mul(3, 4, &time));
     expect_int("product", 12, time);
-    assert_true(cs_time_scale(CS_TIME_MAX, 1, &time)); /* 2^63 - 1 is no double */
+    assert_true(cs_time_scale(CS_TIME_MAX, 1, &time)); /* 2^63 - 1 is not a double */
     expect_int("times one", CS_TIME_MAX, time);
     assert_true(cs_time_scale(3, 0.5, &time)); /* 1.5 */
     expect_int("times one half", 2, time);
@@ -385,7 +385,7 @@ static void random_numbers_are_uniform(void **state)
 
 static const struct {
     const char *text;
-    size_t length; /* of the number in front */
+    size_t length; /* length of the number in front */
 } scan_rows[] = {
     {"", 0},      {"0", 1},    {"-0", 2},   {"10", 2},  {"1.5", 3}, {"-1.5e3", 6},
     {"1E+10", 5}, {"2e-7", 4}, {"5 us", 1}, {"5us", 1}, {"0x1", 1}, {"-", 0},
@@ -497,7 +497,7 @@ static void a_number_must_be_all_of_the_text(void **state)
  * neighbours outside. */
 static const struct {
     const char *name, *bytes;
-    size_t length; /* of the character in front, 0 when it is none */
+    size_t length; /* length of the character in front, 0 if invalid */
 } utf8_rows[] = {
     {"U+0041", "A", 1},
     {"U+007F", "\x7f", 1},
@@ -581,7 +581,7 @@ static const struct {
     {"\xc3\xa9\xc3\xa9\xc3\xa9", "\xc3\xa9\xc3\xa9\xc3\xa9", "\xc3\xa9\xc3\xa9", 8},
     {"a\xc3\xa9\xc3\xa9\xc3\xa9", "a\xc3\xa9\xc3\xa9\xc3\xa9", "a\xc3\xa9", 8},
     {"ab\xc3\xa9\xc3\xa9\xc3\xa9", "ab\xc3\xa9\xc3\xa9", "ab\xc3\xa9",
-     8}, /* of the third one byte */
+     8}, /* one byte of the third */
     {"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", "\xe2\x82\xac\xe2\x82\xac", "\xe2\x82\xac", 8},
     {"a\xf0\x9f\x98\x80\xf0\x9f\x98\x80", "a\xf0\x9f\x98\x80", "a", 8},
     {"\xff"
@@ -608,7 +608,7 @@ static void texts_are_cut_between_characters(void **state)
     }
 }
 
-/* As shells read them; octal, because they differ in what they make of a code point. */
+/* As shells read them; octal, because shells differ for code points. */
 static const struct {
     const char *word, *printed;
 } word_rows[] = {
@@ -692,7 +692,7 @@ static void guesses_whole_words(void **state)
     expect_text("guess", "host_kernel", guess.closest);
 }
 
-/* Names that frameworks have for what is known here, which no edits lead to. */
+/* Frameworks' names for known values, which are not similar in spelling. */
 static void guesses_other_names(void **state)
 {
     (void)state;

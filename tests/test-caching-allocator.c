@@ -14,7 +14,7 @@ enum { KIB = 1024, MIB = 1024 * KIB };
 
 typedef struct chunk {
     int64_t size;
-    int id; /* of the allocation, or 0: free */
+    int id; /* id of the allocation, or 0: free */
     struct chunk *next;
 } chunk;
 
@@ -23,11 +23,11 @@ typedef struct segment {
     uint32_t stream;
     bool small;
     chunk *chunks;
-    struct segment *next; /* in the order in which they were taken: addresses rise */
+    struct segment *next; /* in the order of allocation: addresses rise */
 } segment;
 
 typedef struct slow {
-    int64_t capacity, limit; /* of max_split_size */
+    int64_t capacity, limit; /* limit: max_split_size */
     int64_t allocated, reserved;
     segment *segments;
 } slow;
@@ -105,7 +105,7 @@ static bool slow_release_large(slow *s, int64_t size, uint32_t stream)
                 g->size < s->limit)
                 continue;
             const bool enough = g->size >= need, has = best && best->size >= need;
-            /* of equal ones the last from above, the first from below */
+            /* if equal: the last from above, the first from below */
             if (!best || (enough && (!has || g->size < best->size)) ||
                 (!enough && !has && g->size >= best->size))
                 best = g;
@@ -415,9 +415,9 @@ static void keeps_streams_apart(void **state)
     cs_caching_destroy(a);
 }
 
-/* At 0.5 of 100 MiB: 60 MiB of free segments are reserved when 70 more are asked for. The one of 40
- * was freed three searches ago, the other one just now; their mean age is 1.5, so the first one
- * goes, which is enough: 20 and 70 MiB are left. */
+/* At 0.5 of 100 MiB: 60 MiB of free segments are reserved when 70 more are requested. The segment
+ * of 40 was freed three searches ago, the other one just now; their mean age is 1.5, so the first
+ * is released, which is enough: 20 and 70 MiB are left. */
 static void collects_garbage(void **state)
 {
     (void)state;
@@ -429,7 +429,7 @@ static void collects_garbage(void **state)
     give(a, take(a, 1, 0));
     give(a, young);
     (void)take(a, 70 * MIB, 0);
-    expect("the old one is gone", a, 70 * MIB, 92 * MIB);
+    expect("the old one is released", a, 70 * MIB, 92 * MIB);
     cs_caching_destroy(a);
 }
 

@@ -39,7 +39,8 @@ def children(pid):
 
 
 def fields(pid):
-    """Those of /proc/PID/stat behind the name: state, parent, ...; none when it is gone."""
+    """Fields of /proc/PID/stat after the name: state, parent, ...; none if the process has
+    ended."""
     try:
         with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
             return file.read().rsplit(')', 1)[1].split()
@@ -95,7 +96,7 @@ class Case(unittest.TestCase):
         return process
 
     def bench_of(self, process):
-        """The program that measures, once it has some tenths of a second behind it."""
+        """The program that measures, once it has run for some tenths of a second."""
         wait_until(lambda: children(process.pid), 'a program that measures')
         bench = children(process.pid)[0]
         wait_until(lambda: computed(bench) > 0.3, 'a measurement')
@@ -183,7 +184,7 @@ class Measuring(Case):
         self.assertLessEqual(max(peaks), two['peak_bytes'])
 
     def interrupt(self, end, saved, *words):
-        """A signal to `sim` ends what it has started; what was measured is saved."""
+        """A signal to `sim` ends its child processes; measurements so far are saved."""
         process = self.start(*words, '-o', 'c.json')
         bench = self.bench_of(process)
         process.send_signal(end)
@@ -243,7 +244,7 @@ class Measuring(Case):
 @unittest.skipUnless(BENCH, 'sim-bench-cpu was not built')
 @unittest.skipUnless(CORES > 1, 'one core')
 class Load(Case):
-    """Processes that compute at the same time as the one that measures."""
+    """Processes that compute at the same time as the measuring process."""
 
     def load(self):
         process = self.start(*COMPUTE, *ENDLESS, '-n', '2', '-o', 'c.json')
@@ -260,7 +261,7 @@ class Load(Case):
             self.assertNotEqual(process.wait(timeout=60), 0)
 
     def test_gone(self):
-        """What was measured without it is no measurement under load."""
+        """Results without it are not measurements under load."""
         process = self.start(*COMPUTE, '--share', '1e-9', '-t', '4 s', '-n', '2', '-o', 'c.json')
         wait_until(lambda: children(process.pid) and children(children(process.pid)[0]), 'a load')
         os.kill(children(children(process.pid)[0])[0], signal.SIGKILL)

@@ -1,5 +1,5 @@
-/* A tensor that is handed past layers: T5's decoder reads what its encoder made. Bytes at every
- * cut, what a run of layers keeps, and how a model file says it. */
+/* A tensor that bypasses layers: T5's decoder reads the encoder's output. Bytes at every cut, saved
+ * activations of a run of layers, and the model file. */
 #include "sim/model/net-model.h"
 #include "sim/model/zoo/families.h"
 #include "sim/model/zoo/zoo.h"
@@ -55,7 +55,7 @@ static bool is_read_from(const cs_net *net, cs_tensor tensor, uint32_t cut)
     return is_read;
 }
 
-/* Of all tensors that are written before a cut and read behind it, 2 bytes an element. */
+/* Sums all tensors that are written before a cut and read after it, 2 bytes per element. */
 static int64_t crossing(const cs_net *net, uint32_t cut)
 {
     int64_t bytes = 0;
@@ -66,7 +66,7 @@ static int64_t crossing(const cs_net *net, uint32_t cut)
 }
 
 /* Blocks of the encoder: 2 layers each, of the decoder 3, as additions end them; embedding and
- * dropout on both sides; norm and dropout behind the encoder; norm, dropout, head, loss. */
+ * dropout on both sides; norm and dropout after the encoder; norm, dropout, head, loss. */
 static void test_cuts(void **state)
 {
     (void)state;
@@ -87,8 +87,8 @@ static void test_cuts(void **state)
     }
 }
 
-/* Of what the encoder made, S H of 2 bytes: a run keeps it once if it has an attention to it, in
- * whichever layers; the rest is a sum over layers. */
+/* The encoder's output has S H elements of 2 bytes: a run of layers keeps it once if it contains an
+ * attention that reads it; everything else is a sum over layers. */
 static void test_runs(void **state)
 {
     (void)state;
@@ -115,11 +115,12 @@ static void test_runs(void **state)
 }
 
 /* Tensor by tensor for a sample, 2 bytes an element, with a fused kernel and no dropout:
- *   norm       its input and what it is normalised to, a float32 a row
+ *   norm       its input and normalised input, a float32 per row
  *   attention  the norm's result, queries, keys, values, result, a float32 per row and head
- *   MLP        the norm's result, what the ReLU left (it works in place)
- * and the token ids of 8 bytes, what the head reads, logarithms and targets. Results of norms that
- * are attended to or multiplied are their readers' inputs. */
+ *   MLP        the norm's result, the ReLU's result (in place) and the token ids of 8 bytes, the
+ *              input of the head, logarithms and targets. Results of norms that are attended to or
+ *              multiplied
+ *              are their readers' inputs. */
 static int64_t norm_of(int64_t tokens)
 {
     return 2 * 2 * tokens * H + 4 * tokens;

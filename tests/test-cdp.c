@@ -238,10 +238,11 @@ static cs_time start_of(const scenario_run *run, uint32_t g)
     return -1;
 }
 
-/* The first starts, f = 1, b = 2, N = 3. With devices of equal speed T/N = 9 s / 3; where one of them
- * has half the speed, T is its 18 s; with two_tasks two forwards, or on stage 0 and stage 1 those of the
- * slow device: 2 s after the start of a fast one, 4 s after that of the slow one. A pipeline's
- * first device takes stage 0's tasks in turn, so that starts are soon f + b apart too. */
+/* The first starts, f = 1, b = 2, N = 3. With devices of equal speed T/N = 9 s / 3; if one of them
+ * has half the speed, T is its 18 s; with two_tasks two forwards, or on stage 0 and stage 1 the
+ * slow device's: 2 s after the start of a fast device, 4 s after the start of the slow one. A
+ * pipeline's first device takes stage 0's tasks in turn, so that starts are soon f + b apart
+ * too. */
 static void test_starts(void **state)
 {
     (void)state;
@@ -320,12 +321,12 @@ static int64_t peak(const scenario_run *run, uint32_t device, cs_category catego
     return run->simulation.trace.devices[device].category_peak[category];
 }
 
-/* One device, N stages of 1 GB. At any time N micro-batches are there, two steps apart. Released
- * stage by stage a micro-batch holds 1, 2, ..., N, N, ..., 1 in its 2N steps, of which the N have
- * every other one: N (N + 1) / 2 altogether, in each step. Released when a micro-batch ends it
- * holds 1 .. N and then N in each of its N backward steps: with N even N^2/4 and N N/2 in the
- * steps in which the forwards are on odd stages, N/2 more in the others. With N odd (N + 1)^2/4
- * and N (N - 1)/2, or (N^2 - 1)/4 and N (N + 1)/2. DP: all N whole micro-batches. */
+/* One device, N stages of 1 GB. At any time there are N micro-batches, two steps apart. Released
+ * stage by stage a micro-batch holds 1, 2, ..., N, N, ..., 1 in its 2N steps; the N micro-batches
+ * occupy every other one: N (N + 1) / 2 altogether, in each step. Released when a micro-batch ends
+ * it holds 1 .. N and then N in each of its N backward steps: with N even N^2/4 and N N/2 in the
+ * steps whose forwards are on odd stages, N/2 more in the others. With N odd (N + 1)^2/4 and N (N -
+ * 1)/2, or (N^2 - 1)/4 and N (N + 1)/2. DP: all N whole micro-batches. */
 static void test_single_gpu_memory(void **state)
 {
     (void)state;
@@ -377,11 +378,12 @@ static void test_model_parallel_assignment(void **state)
 
 /* Most versions alive of a stage on a device, from 0.
  *
- * By v2 one: new weights come when the last backward has ended that reads the ones before. With
- * "beside" they come as soon as the forward of the micro-batch before has ended, one time step before
- * the receiver's own. Its last backward on stage j ended 2j steps before its forward begins: on
- * stage 0 it begins just when the weights come. The last device makes its versions itself. By v1 it
- * keeps the version that it read and the one that it adds to; the others are as with "beside". */
+ * With v2 one: new weights come when the last backward that reads the old ones has ended. With
+ * "beside" they come as soon as the forward of the previous micro-batch has ended, one time step
+ * before the receiver's own. Its last backward on stage j ended 2j steps before its forward begins:
+ * on stage 0 it begins just when the weights come. The last device makes its versions itself. With
+ * v1 it keeps the version that it read and the version that it adds to; the others are as with
+ * "beside". */
 static bool two_alive(uint32_t N, uint32_t rule, bool beside, uint32_t stage, uint32_t device)
 {
     bool last = device + 1 == N;
@@ -528,9 +530,9 @@ static uint32_t places(uint32_t setting, uint32_t N, uint32_t j)
     return setting == MULTI ? N : setting == MODEL_PARALLEL ? N - j + 1 : 1;
 }
 
-/* From the paper's equations: theta_{t+1} is theta_t less the gradients of mini-batch t, which are
- * those of theta_t (delay 0) or theta_{t-1} (delay 1); u_{i,j} says which. Theta_{-1} is theta_0.
- * The oldest counts of those that mini-batch t's micro-batches read on one device: -1 for none. */
+/* From the paper's equations: theta_{t+1} is theta_t minus the gradients of mini-batch t at theta_t
+ * (delay 0) or theta_{t-1} (delay 1); u_{i,j} says which. Theta_{-1} is theta_0. The oldest version
+ * that mini-batch t's micro-batches read on one device counts: -1 for none. */
 static int64_t delay_by_paper(uint32_t rule, uint32_t setting, uint32_t N, uint32_t j,
                               uint32_t place, uint32_t t)
 {
@@ -568,7 +570,7 @@ static void expect_delays(const char *row, const cs_staleness *found, uint32_t r
     expect_int(row, slot, found->n_slots);
 }
 
-/* Of N^2 pairs of a micro-batch i and a stage j rule v2 reads theta_t in those with i + j >= N + 1:
+/* Among N^2 pairs of a micro-batch i and a stage j, rule v2 reads theta_t if i + j >= N + 1:
  * in one of stage 1, two of stage 2, ..., N(N + 1)/2 together. The other N(N - 1)/2 are delayed by
  * 1; with v1 all are. Mini-batch 0 is not in the middle half of 5. */
 static void expect_mean_delay(const char *row, const cs_staleness *found, uint32_t rule, uint32_t N)
@@ -579,7 +581,7 @@ static void expect_mean_delay(const char *row, const cs_staleness *found, uint32
         fail_msg("%s: mean delay %.17g, not %.17g", row, mean, expected);
 }
 
-/* Of stage j N - j micro-batches of N, whichever devices they are on. */
+/* Stage j has N - j micro-batches out of N, whichever devices they are on. */
 static void expect_stage_means(const char *row, const cs_staleness *found, uint32_t rule,
                                uint32_t N)
 {
@@ -591,7 +593,7 @@ static void expect_stage_means(const char *row, const cs_staleness *found, uint3
             sum += slot->stage == j - 1 ? slot->sum_gradient_delay : 0;
             n += slot->stage == j - 1 ? slot->n_backwards : 0;
         }
-        expect_int(row, 3 * N, (int64_t)n); /* of mini-batches 1, 2 and 3 */
+        expect_int(row, 3 * N, (int64_t)n); /* reads of mini-batches 1, 2 and 3 */
         expect_int(row, 3 * (rule == V2 ? N - j : N), sum);
     }
 }
@@ -617,9 +619,9 @@ static void test_gradient_delay(void **state)
 
 /* Micro-batch i of mini-batch t starts in step 2Nt + 2(i - 1), so that a period is one mini-batch
  * in 2N steps; with single_gpu a step is N tasks. The last one of t - 1 takes 2N steps from 2Nt - 2
- * on, and that of t - 2 has ended when t enters: two are in flight. With model_parallel the devices
- * that do it come around when all numbers of holders, 1 ... N, divide that of the micro-batches
- * since. Periods of more than half of the run are not found. */
+ * on, and the last one of t - 2 has ended when t enters: two are in flight. With model_parallel the
+ * devices repeat when all numbers of holders, 1 ... N, divide the number of micro-batches since.
+ * Periods of more than half of the run are not found. */
 static uint32_t batches_per_period(uint32_t setting, uint32_t N)
 {
     uint32_t p = 1;
@@ -682,15 +684,13 @@ static double period(const char *kind, uint32_t setting, uint32_t N, const char 
  *
  * v1 has a whole time step for every message. v2 replaces weights: a device ends a micro-batch with
  * a backward on stage 1, which reads its old weights; new ones then take x, and only then does the
- * next micro-batch begin. Beside the old ones they are there before. But on stage j > 1 the device
- * of i = N
- * - j + 1 needs theta_t at the very moment in which the one of i = N makes it: x too late, unless
- * that one is ahead of the time steps by d. It needs the sum of the device before, which is 1 - d
- * >= x: so x
- * - (1 - x) remain where that is more than 0. With model parallelism the first reader of theta_t is
- * the device that made it; but stage 1's N devices have one micro-batch after the other, and all
- * but that one have their weights replaced in between. DP reduces all stages in 2(N - 1) steps of
- * one stage's bytes. With zero two versions and gradients travel before every step. */
+ * next micro-batch begin. With "beside" they arrive before. But on stage j > 1 the device of i = N
+ * - j + 1 needs theta_t at the very moment when the device of i = N makes it: x too late, unless
+ * that device is ahead of the time steps by d. It needs the sum of the previous device, which is 1
+ * - d >= x: so x - (1 - x) remain where that is more than 0. With model parallelism the first
+ * reader of theta_t is the device that made it; but stage 1's N devices have one micro-batch after
+ * another, and all others have their weights replaced in between. DP reduces all stages in 2(N - 1)
+ * steps of one stage's bytes. With zero two versions and gradients travel before every step. */
 static void test_slow_messages(void **state)
 {
     (void)state;
@@ -869,15 +869,16 @@ static int64_t boundaries_and_all_reduce(int64_t N)
     return boundaries(N) + N * 2 * (N - 1);
 }
 
-/* Stage j's N - j + 1 devices sum up gradients in N - j messages and give new weights to each other
- * in as many: N(N - 1)/2 of either, half of what all-reduces over N devices take. */
+/* Stage j's N - j + 1 devices sum gradients in N - j messages and exchange new weights in as many:
+ * N(N - 1)/2 of either, half as much as all-reduces over N devices. */
 static int64_t boundaries_and_handed(int64_t N)
 {
     return boundaries(N) + N * (N - 1);
 }
 
 /* Two versions and gradients, of the last stage one version: 3 GB or 2. 2N uses of a stage, each on
- * another device than the one before, but for half of those of the first and of the last stage. */
+ * a different device than the previous use, except half of the uses of the first and of the last
+ * stage. */
 static int64_t states(int64_t N)
 {
     return 3 * N + 3 * 2 * N * (N - 2) + 2 * N;
@@ -895,9 +896,9 @@ static int64_t broadcasts_and_sums(int64_t N)
     return 3 * N * (N - 1);
 }
 
-/* Per mini-batch of N micro-batches; P the bytes of all weights, A those of a micro-batch's
- * activations, both N GB here; the whole cluster's. Rows with activations on their way hold
- * 2 (N - 1) of them per micro-batch. */
+/* Per mini-batch of N micro-batches; P: bytes of all weights, A: bytes of a micro-batch's
+ * activations, both N GB here; totals over the cluster. Rows with activations in flight hold 2 (N -
+ * 1) of them per micro-batch. */
 static const struct {
     const char *kind;
     uint32_t setting;
@@ -1001,7 +1002,7 @@ static void sum_slowly(slow_devices *at, uint32_t j)
     at->updated[j] = there;
 }
 
-/* A device that waits to pass a chain's message on holds up all behind it. */
+/* A device that is late in forwarding a chain's message delays all devices after it. */
 static void test_slow_broadcasts(void **state)
 {
     (void)state;
@@ -1014,7 +1015,7 @@ static void test_slow_broadcasts(void **state)
                 if (k >= N)
                     sum_slowly(&slow, j);
             }
-            for (uint32_t j = 0; j < N; j++) /* after its tasks, before those of the next one */
+            for (uint32_t j = 0; j < N; j++) /* after its tasks, before the next device's */
                 slow.ready[j] = slow.ready[j] > slow.updated[j] ? slow.ready[j] : slow.updated[j];
         }
         int end = 0;
@@ -1079,8 +1080,8 @@ static uint32_t had(const scenario_run *run, const arrival *all, uint32_t n, uin
     return count;
 }
 
-/* The k-th version that a holder gets or makes is version k: an update is that of mini-batch k - 1,
- * and who sends it has it. */
+/* The k-th version that a holder receives or makes is version k: an update belongs to mini-batch k
+ * - 1, and the sender has the version. */
 static void expect_versions_in_order(const char *row, const scenario_run *run)
 {
     const cs_graph *graph = &run->simulation.graph;
@@ -1102,7 +1103,8 @@ static void expect_versions_in_order(const char *row, const scenario_run *run)
     free(held);
 }
 
-/* What v1 and v2 say of each forward; what freshest reads is what is there. */
+/* The version that v1 and v2 prescribe for each forward; freshest reads the newest available
+ * version. */
 static void expect_reads_by_rule(const char *row, const scenario_run *run, uint32_t rule)
 {
     const cs_graph *graph = &run->simulation.graph;

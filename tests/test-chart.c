@@ -1,4 +1,4 @@
-/* Charts of lines and bars: what is refused, and that a picture has what the caller says. */
+/* Charts of lines and bars: refused input, and the contents of pictures. */
 #include "plots/plot-chart.h"
 
 #include "tests/expect.h"
@@ -12,7 +12,7 @@
 static void need_gnuplot(void)
 {
     if (system("gnuplot --version >/dev/null 2>&1") != 0) {
-        print_message("skipped: there is no gnuplot here\n");
+        print_message("skipped: gnuplot is not installed\n");
         skip();
     }
 }
@@ -47,9 +47,9 @@ static uint32_t count(const char *text, const char *word)
 
 static const char *const groups[] = {"first", "second"};
 
-/* Two groups of two bars, of which one is a word. The first series is blue, 0x0072B2: its swatch in
- * the legend and two bars; the second one, 0xD55E00, its swatch and one bar; the word has its
- * colour as well. */
+/* Two groups of two bars, one of them a word. The first series is blue, 0x0072B2: its swatch in the
+ * legend and two bars; the second, 0xD55E00: its swatch and one bar; the word has this colour as
+ * well. */
 static void test_bars(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Closed forms against the simulation, exactly: those of the papers, computed here by themselves,
- * and those that a schedule states, wherever it says that they apply. */
+/* Compares closed forms with the simulation, exactly: formulas of papers, computed here
+ * independently, and formulas that schedules state, wherever they say that they apply. */
 #include "sim/base/random.h"
 #include "tests/expect.h"
 #include "tests/small-job.h"
@@ -29,7 +29,7 @@ static double simulated_figure(const small_run *run, const cs_form *form)
         return run->analysis.pipeline_bubble_fraction;
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)run->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
-    default: /* of asynchronous schedules: test-versions.c and test-nf1b.c */
+    default: /* asynchronous schedules: test-versions.c and test-nf1b.c */
         break;
     }
     return NAN;
@@ -149,7 +149,7 @@ static void draw_job(gsl_rng *random, random_job *made)
     draw_platform(random, made);
 }
 
-/* Also jobs for which a form's assumptions do not hold: it must not say that it applies then. */
+/* Includes jobs that violate a form's assumptions: it must then not claim to apply. */
 static void test_stated_forms_of_random_jobs(void **state)
 {
     (void)state;
@@ -315,7 +315,7 @@ static void test_sequential(void **state)
     }
 }
 
-/* All of no length: there is no bubble in nothing. */
+/* Stages of zero time have no bubble. */
 static void test_stages_without_time(void **state)
 {
     (void)state;
@@ -349,8 +349,8 @@ static cs_time byte_time(const cs_layer *layer)
     return 1000 * layer->output_bytes;
 }
 
-/* Task by task: a forward starts when the stage has done the one before and the message is there;
- * then the backwards, from the last stage to the first, and last micro-batch first. */
+/* Task by task: a forward starts when its stage has finished the previous one and the message has
+ * arrived; then the backwards, from the last stage to the first, last micro-batch first. */
 static cs_time slow_gpipe(const small_job *job)
 {
     uint32_t P = job->n_devices;
@@ -488,7 +488,7 @@ static void find_backwards(const small_run *run, uint32_t stage, cs_time *starts
 
 /* GPipe's backwards come in reverse in its paper (figure 2), first in, first out elsewhere. P = 2,
  * M = 3, F = 1 ns, B = 2 ns: the last forward ends at 4 ns on stage 1, whose backwards start at 4,
- * 6 and 8, those of stage 0 each 2 ns later; the last one ends at 12 ns, whichever it is. */
+ * 6 and 8, on stage 0 each 2 ns later; the last one ends at 12 ns, whichever it is. */
 static void test_order_of_backwards(void **state)
 {
     (void)state;
@@ -746,8 +746,10 @@ static void test_unequal_chunks_twice(void **state)
  * layer B: F 100, B 100, 500 bytes; update 50 in all. An all-reduce of m bytes takes
  * 2(10 + m/2) = 20 + m: 1020 for A, 520 for B, 1520 for both in one bucket.
  *   one bucket            F 0-200, B's backward -300, A's -500; reduce -2020; update -2070
- *   a bucket per layer    reduce of B 300-820 beside A's backward; that of A 820-1840; update -1890
- *   the same, B of A 2000  A's backward 300-2300 hides the reduce of B; that of A -3320; update -3370
+ *   a bucket per layer    reduce of B 300-820 during A's backward; reduce of A 820-1840; update
+ *                         -1890
+ *   the same, B of A 2000  A's backward 300-2300 overlaps the reduce of B; reduce of A -3320;
+ *                          update -3370
  *   two micro-batches     the first, 500 long, reduces nothing: 500 later than one
  *   buckets of 501 bytes  layer B alone has too few: one bucket
  */
@@ -792,8 +794,9 @@ static void test_buckets(void **state)
     }
 }
 
-/* What buckets can give at best and at worst: everything but the last reduction hidden, or nothing;
- * and exactly: the backward of a bucket follows the one before, its reduction follows both. */
+/* Time with buckets, at best and at worst: everything except the last reduction is overlapped, or
+ * nothing; and exactly: the backward of a bucket follows the previous backward, its reduction
+ * follows both. */
 typedef struct overlap {
     cs_time exact, least, most;
 } overlap;

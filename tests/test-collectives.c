@@ -1,4 +1,4 @@
-/* Collectives: what every algorithm does to the data, what it costs, and the two fidelities. */
+/* Collectives: data movement and cost of every algorithm, and the two fidelities. */
 #include "sim/core/engine/engine.h"
 #include "sim/core/graph/builder.h"
 #include "sim/core/lower/cost.h"
@@ -66,7 +66,7 @@ static uint32_t share_of(const cs_collective *of, int64_t byte)
     return share;
 }
 
-/* What rank r has of byte b at first: its own part of a sum, or what is to be spread. */
+/* Contents of byte b on rank r at first: its own part of a sum, or data to be spread. */
 static uint64_t initial(const cs_collective *of, uint32_t r, int64_t b)
 {
     const uint64_t own = UINT64_C(1) << r;
@@ -82,7 +82,7 @@ static uint64_t initial(const cs_collective *of, uint32_t r, int64_t b)
     }
 }
 
-/* What rank r must have of byte b in the end; anything where *any. */
+/* Contents of byte b that rank r must have in the end; anything if *any. */
 static uint64_t wanted(const cs_collective *of, uint32_t r, int64_t b, bool *any)
 {
     const uint64_t all = (UINT64_C(1) << of->n) - 1;
@@ -117,7 +117,7 @@ static void check_data(const char *name, const cs_collective *of, const cs_algor
         fail_msg("%s: %s", name, w.twice ? "something is added twice" : "rounds go back");
 }
 
-/* Rings over links between all of n ranks, of which there are as many as there can be. */
+/* As many rings as possible over the links between all n ranks. */
 static const cs_link_rings *all_links(uint32_t n, cs_link_rings *rings)
 {
     double widths[CS_LINK_RANKS_MAX * CS_LINK_RANKS_MAX];
@@ -213,7 +213,7 @@ static void test_halo(void **state)
         assert_int_equal(p.seen[i / 4][i % 4], abs((int)(i / 4) - (int)(i % 4)) == 1);
 }
 
-/* Rows of different sizes: three to the next rank, two to the one before; or none of these. */
+/* Rows of different sizes: three to the next rank, two to the previous; or none of these. */
 static void test_uneven_halo(void **state)
 {
     (void)state;
@@ -350,10 +350,10 @@ static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices,
     "\"bandwidth\":\"100 GB/s\"},\"nic_bandwidth\":\"100 GB/s\",\"network\":"                      \
     "{\"topology\":\"nvlink_switch\",\"bandwidth\":\"10 GB/s\"}}"
 
-/* On one switch nothing meets: the closed forms hold to the picosecond, in both fidelities. With
- * m = 8 MB, p = 8, beta = 100 ps/B, alpha = 1 us:
+/* On one switch there is no contention: the closed forms hold to the picosecond, in both
+ * fidelities. With m = 8 MB, p = 8, beta = 100 ps/B, alpha = 1 us:
  *   ring all-reduce     2 * 7 * (1 us + 1 MB * beta = 100 us) = 1414 us
- *   ring all-gather     7 * 101 us = 707 us, m being all that is gathered; reduce-scatter the same
+ *   ring all-gather     7 * 101 us = 707 us, m being the gathered size; reduce-scatter the same
  *   halving             messages of 4, 2, 1 MB and back: 2 * (3 us + 700 us) = 1406 us
  *   broadcast in a chain of 7 hops, 8 chunks of 1 MB: 14 * 101 us = 1414 us
  *   pairwise all-to-all 7 * 101 us; all messages at once 1 us + 7 MB * beta = 701 us, for each
@@ -362,8 +362,9 @@ static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices,
  *   halo of 8 MB        an inner rank sends two at once: 1 us + 16 MB * beta = 1601 us
  *   shift of 8 MB       1 us + 800 us
  *   two trees, one chunk of 4 MB each. Up: 1, 3 -> 2 and 5, 7 -> 6; 2, 6 -> 4; 4 -> 0, and in the
- *                       other tree, rank 7 - r in place of r. Two that go to one rank share its
- *                       link, 801 us, which is so in the first two rounds; the third takes 401 us.
+ *                       other tree rank 7 - r instead of r. Two to the same rank share its link,
+ *                       801 us, as in the first
+ *                       two rounds; the third takes 401 us.
  *                       Down the same backwards, two from one rank: 2 * (2 * 801 + 401) us = 4006
  *                       us
  */
@@ -455,7 +456,7 @@ static void test_oversubscription(void **state)
     }
 }
 
-/* Whatever order of the ranks is asked for, neighbours stay neighbours: strided over leaves of 6
+/* For any order of the ranks, neighbours stay neighbours: strided over leaves of 6
  * hosts with 2 uplinks, 10 GB/s each, every message crosses; 6 hosts of a leaf share 2 links, 1 MB
  * takes
  * 3 * 100 us. A ring may be put in order: see above. */
@@ -564,17 +565,17 @@ static void test_ring_per_nic(void **state)
 #define GRID                                                                                       \
     "{\"topology\":\"torus\",\"shape\":[4,4],\"bandwidth\":\"10 GB/s\",\"latency\":\"1 us\"}"
 
-/* By hand, from the rings that test-link-rings.c counts. A step sends an n-th of the bytes, of
- * which each ring has its share:
+/* By hand, from the rings that test-link-rings.c counts. A step sends an n-th of the bytes, split
+ * over the rings:
  *   eight GPUs    six rings: of 48 MB a step has 6 MB, 1 MB on each at 25 GB/s, two of them over
  *                 each double link, 40 us and 1 us. All-reduce 14 steps, the others 7; a chain of 7
  *                 hops in 4 chunks has 10 steps, of 2 MB on each ring, 80 us
- *   four GPUs     four rings: of 16 MB a step has 1 MB each, 40 us over the links that one ring has
- *                 for itself: 6 (1 us + 40 us); four of a mesh have six rings for 24 MB
+ *   four GPUs     four rings: of 16 MB a step has 1 MB each, 40 us over links that one ring uses
+ *                 alone: 6 (1 us + 40 us); four of a mesh have six rings for 24 MB
  *   three GPUs    two rings: 6 MB in 4 steps of 1 MB each
  *   two GPUs      one ring: 2 MB in 2 steps of 1 MB
- *   ring, torus   one ring by default: of 4 MB 6 steps of 1 MB at 10 GB/s, of 16 MB 15 steps, in
- *                 which messages from one row to the next take two links, 2 us. By name two rings,
+ *   ring, torus   one ring by default: of 4 MB 6 steps of 1 MB at 10 GB/s, of 16 MB 15 steps, where
+ *                 messages from one row to the next take two links, 2 us. By name two rings,
  *                 both ways round, and four over the torus: a half and a quarter of the bytes
  */
 static void test_ring_per_link(void **state)
@@ -618,8 +619,8 @@ static void test_ring_per_link(void **state)
     }
 }
 
-/* However links are shared, and in whatever order the ranks are given, a delay is what flows take;
- * of bytes that do not divide, but for those by which they are rounded up. */
+/* However links are shared, and in any order of ranks, a delay equals the time of flows, except for
+ * rounding up if the bytes do not divide evenly. */
 static void test_ring_per_link_fidelities(void **state)
 {
     (void)state;
@@ -652,10 +653,10 @@ static void test_one_port(void **state)
 }
 
 /* Bus bandwidths of an all-reduce of 256 MiB over the first GPUs of a machine with the NVLinks of a
- * DGX-1 (VIA-Research/vTrain at f8dda847, trace/v100/AR_GPU*_1M_1024M_LUT). NCCL's rings are those
- * that are found here: it reaches 0.85 to 0.92 of what they have. Of five GPUs the last has links
- * to one other only, and NCCL lays rings through GPUs that pass messages on, which are not looked
- * for: one ring reaches less. */
+ * DGX-1 (VIA-Research/vTrain at f8dda847, trace/v100/AR_GPU*_1M_1024M_LUT). NCCL's rings are the
+ * ones that are found here: it reaches 0.85 to 0.92 of their bandwidth. With five GPUs the last has
+ * links to only one other, and NCCL builds rings through forwarding GPUs, which are not considered
+ * here: one ring reaches less. */
 static void test_measured_cube(void **state)
 {
     (void)state;
@@ -682,7 +683,7 @@ static void test_measured_cube(void **state)
     }
 }
 
-/* What ranks 0 and 5 send in one round, and to whom. */
+/* Tokens that ranks 0 and 5 send in one round, with their targets. */
 typedef struct sent_tokens {
     uint32_t n, last_round;
     int64_t to_peer, to_neighbour;
@@ -738,11 +739,11 @@ static void test_tokens_once(void **state)
                (int64_t)cs_algorithm_bytes(algorithm, &of));
 }
 
-/* Bus bandwidth, 2 (p - 1) / p m / t, of an all-reduce of 1 GB over a pair of nodes: what all NICs
- * of a node carry together, each at most what the PCIe link to it does. DGX H100: eight at 48 GB/s
- * (NDR is 50); DGX A100: eight at 24 GB/s (HDR is 25); DGX-1: four at 12 GB/s, for which the rings
- * must follow the double NVLinks of the mesh; ABCI: two at 12 GB/s. What is missing, at most 2 %,
- * are latencies. */
+/* Bus bandwidth, 2 (p - 1) / p m / t, of an all-reduce of 1 GB over a pair of nodes: the bandwidth
+ * of all NICs of a node together, each limited by its PCIe link. DGX H100: eight at 48 GB/s (NDR is
+ * 50); DGX A100: eight at 24 GB/s (HDR is 25); DGX-1: four at 12 GB/s, if the rings follow the
+ * double NVLinks of the mesh; ABCI: two at 12 GB/s. The difference, at most 2 %, is due to
+ * latencies. */
 static void test_bus_bandwidth(void **state)
 {
     (void)state;
@@ -929,8 +930,8 @@ static void test_levels(void **state)
     }
 }
 
-/* Of levels that are not given, a message takes what it takes alone on its route: on a crossbar the
- * same as with contention, for a ring puts one message on each link. */
+/* On levels that are not given, a message takes the same time as alone on its route: on a crossbar
+ * the same as with contention, since a ring puts one message on each link. */
 static void test_no_levels(void **state)
 {
     (void)state;
@@ -1029,9 +1030,9 @@ static void test_choice_of_fidelity(void **state)
     assert_string_equal(report.algorithms, "ring");
 }
 
-/* What only delays have makes them. Of 14 steps of 1,000 bytes, 100 ns, behind 1 us each, 15.4 us:
- * with half of the bandwidths twice as long, with a start of 2 us so much longer. As flows they
- * take what they take on the links. */
+/* Options that only delays have turn collectives into delays. 14 steps of 1,000 bytes, 100 ns,
+ * after 1 us each, take 15.4 us: twice as long with half of the bandwidths, 2 us longer with a
+ * start of 2 us. Flows take the time of the links. */
 static void test_choice_of_delays(void **state)
 {
     (void)state;

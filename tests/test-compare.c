@@ -26,8 +26,8 @@ static const cs_compare_row *find_row(const cs_compare *compare, const char *kin
     id " -- " text " -- forward_compute_time=" forward ", backward_compute_time=" backward         \
        ", activation_size=1, parameter_size=0\n"
 
-/* Two convolutions of 1 + 2 ms forward, 3 + 4 ms backward; a dropout without a time; what is no
- * operator is left out. */
+/* Two convolutions of 1 + 2 ms forward, 3 + 4 ms backward; a dropout without a time; nodes that are
+ * not operators are left out. */
 static const char profile[] =
     NODE("node1", "Input", "9", "0") NODE("node2", "Conv2d(3, 64)", "1", "3")
         NODE("node3", "Conv2d(64, 64)", "2", "4") NODE("node4", "Dropout(p=0.5)", "0", "0")

@@ -47,7 +47,7 @@ static cs_time smallest(const cs_chain *chain, const uint32_t *cuts, uint32_t n_
     return below;
 }
 
-/* Of all plans; CS_TIME_MAX: there is none. `n_stages`: the least of a best one. */
+/* Best over all plans; CS_TIME_MAX: none. `n_stages`: smallest number of stages of a best plan. */
 static cs_time brute_force(const cs_chain *chain, uint32_t *n_stages)
 {
     cs_time most = 2, best;
@@ -67,7 +67,7 @@ static cs_time brute_force(const cs_chain *chain, uint32_t *n_stages)
     return best < most ? best : CS_TIME_MAX;
 }
 
-/* What the best plan takes with one active micro-batch everywhere. */
+/* Memory of the best plan with one active micro-batch everywhere. */
 static int64_t least_memory(const cs_chain *chain)
 {
     uint32_t cuts[MOST_LAYERS + 1];
@@ -111,7 +111,7 @@ static void expect_best(const cs_chain *chain)
     cs_planned_finish(&planned);
 }
 
-/* Memory from what is just not enough for any plan to what none misses. */
+/* Memory from slightly too little for any plan to enough for all. */
 static void test_brute_force(void **state)
 {
     static const random_chain_limits limits[] = {

@@ -1,5 +1,5 @@
-/* How the CUDA backend chooses an algorithm for a convolution, on a cuDNN that says what a test
- * wants and computes nothing: its functions stand in front of the library's. */
+/* How the CUDA backend chooses an algorithm for a convolution, on a fake cuDNN that reports what a
+ * test wants and computes nothing; it is linked in front of the library. */
 #include "calib/bench/cuda/cuda-device.h"
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 enum { MOST = 4, GIB = 1 << 30 };
 
-/* What the library has for every pass. `math` is what an algorithm can be run with: with another it
- * has no workspace to tell of. */
+/* The library's offer for every pass. `math`: mode that an algorithm can run with; with any other
+ * it reports no workspace. */
 typedef struct offer {
     int algo;
     cudnnMathType_t proposed, math;
@@ -24,7 +24,7 @@ typedef struct offer {
 static struct {
     offer offers[MOST];
     int n;
-    cudnnMathType_t math; /* of the descriptor */
+    cudnnMathType_t math; /* math mode of the descriptor */
     int ran[16], n_ran;   /* algorithms that were started */
     size_t given;         /* workspace of the last one */
     bool no_room;         /* a workspace was missing */
@@ -247,7 +247,7 @@ static cs_status plan(subject *s, cs_pass pass)
     return cs_cuda_conv.plan(&s->bench, &s->kernel, pass, &s->plan, &s->error);
 }
 
-/* With the workspace that was planned, which may be too small for what takes over. */
+/* Runs with the planned workspace, which may be too small for a fallback. */
 static cs_status run(subject *s, cs_pass pass)
 {
     cs_operands at = {.workspace = malloc((size_t)s->plan.workspace + 1)};
@@ -264,8 +264,8 @@ static void end(subject *s)
     cs_net_finish(&s->net);
 }
 
-/* float32: what is for tensor cores, what has no workspace under FMA, and what wants more than 1
- * GiB are passed by, on both sides of the choice. */
+/* float32: algorithms for tensor cores, algorithms without a workspace under FMA, and algorithms
+ * that need more than 1 GiB are skipped, on both sides of the choice. */
 static void test_float32(void **state)
 {
     static const offer offers[] = {
@@ -291,7 +291,7 @@ static void test_float32(void **state)
     end(&s);
 }
 
-/* GPUs before tf32 do not tell FMA from the default; it is asked for all the same. */
+/* GPUs before tf32 do not distinguish FMA from the default, but it is requested all the same. */
 static void test_old_gpu(void **state)
 {
     static const offer offers[] = {

@@ -195,7 +195,7 @@ static void test_wrong(void **state)
     }
 }
 
-/* The other file's entries replace those of the same key, and bring their source. */
+/* Entries of the other file replace entries with the same key, with their source. */
 static void test_merge(void **state)
 {
     (void)state;
@@ -328,10 +328,10 @@ static const cs_layer *layer_named(const cs_model *model, const char *name)
     return NULL;
 }
 
-/* One layer is measured, the others are those of the roofline. Times that are asked for: vgg16 has
- * 13 convolutions and 3 linear layers, each with forward, two gradients and an update, but that the
- * first has no gradient of its input: 63; 15 relu and 5 pools and the adaptive one and 2 dropouts
- * with two passes: 46; cross entropy with two: 111. 4 of them are measured. */
+/* One layer is measured, the others use the roofline. Requested times: vgg16 has
+ * 13 convolutions and 3 linear layers, each with forward, two gradients and an update, except that
+ * the first has no gradient of its input: 63; 15 relu and 5 pools and the adaptive one and 2
+ * dropouts with two passes: 46; cross entropy with two: 111. 4 of them are measured. */
 static void test_operators(void **state)
 {
     (void)state;
@@ -373,13 +373,13 @@ static const struct {
     {"no device",
      "{\"schema_version\": 1, \"model\": {\"name\": \"vgg16\", \"batch_size\": 32}, \"platform\": "
      "\"ideal\", \"schedule\": {\"kind\": \"sequential\"}" COSTS(", \"compute\": [" LINEAR "]") "}",
-     "/model/device: must be given, for the costs lack 111 of 111 times: conv n=32 "},
+     "/model/device: must be given, because the costs lack 111 of 111 times: conv n=32 "},
     {"no message measured",
      "{\"schema_version\": 1, \"model\": {\"uniform\": {\"layers\": 4, \"forward\": 1, "
      "\"backward\": 1}}, "
      "\"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 4, \"bandwidth\": \"measured "
      "node\"}, \"schedule\": {\"kind\": \"gpipe\", \"micro_batches\": 4}}",
-     "/platform/bandwidth: no costs of a message between two ranks on the level \"node\""},
+     "/platform/bandwidth: the costs lack messages between two ranks on the level \"node\""},
     {"neither latency nor bandwidth",
      "{\"schema_version\": 1, \"model\": {\"uniform\": {\"layers\": 4, \"forward\": 1, "
      "\"backward\": 1}}, "
@@ -465,14 +465,14 @@ static void test_measured_time(void **state)
     "'alpha_s': {'value': 1, 'low': 1, 'high': 1}, 'beta_s_per_byte': {'value': 0, 'low': 0, "     \
     "'high': 0}, 'error': 0, 'points': 2, 'outliers': 0}], 'source': 0}]}}}"
 
-/* The form of `dp` is for a ring over the links. It is claimed for nothing else, and holds where it
- * is claimed; that of the peaks has nothing to do with messages. */
+/* The form of `dp` assumes a ring over the links. It is claimed for nothing else, and holds where
+ * it is claimed; the form of the peaks does not depend on messages. */
 static void test_claims(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
-        int ranks; /* for which there is a measured time */
+        int ranks; /* number of ranks with a measured time */
         bool claimed;
     } rows[] = {
         {DP("{'fidelity': 'flow'}"), 4, true},

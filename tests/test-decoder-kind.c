@@ -188,16 +188,16 @@ static void counts_agree(void **state)
 
 /* ---- kept bytes, of models without experts ---- */
 
-/* Of `rows` rows: what an RMS norm made of PyTorch's operators keeps are its input and what it is
- * normalised to, and a float32 per row; a LayerNorm keeps its input, and two float32 per row. */
+/* Bytes for `rows` rows: an RMS norm of PyTorch's operators saves its input, its normalised input,
+ * and a float32 per row; a LayerNorm saves its input, and two float32 per row. */
 static int64_t norm_kept(const choice *c, int64_t rows, int64_t features)
 {
     return c->layer_norms ? 2 * rows * features + 8 * rows : 4 * rows * features + 4 * rows;
 }
 
 /* In 2 bytes an element. A norm and its result, which matrices read; queries, keys and values,
- * normalised by heads or not, what comes of them and a float32 per row and head; the second norm
- * and its result; in the MLP what the activation and the product with the gate read, and the last
+ * normalised by heads or not, their result and a float32 per row and head; the second norm and its
+ * result; in the MLP the inputs of the activation, of the product with the gate, and of the last
  * matrix. Fused attention keeps no matrix of weights. */
 static int64_t block_kept(const choice *c, int64_t rows)
 {

@@ -32,7 +32,7 @@ static cs_op_cost cost_of(const cs_net *net, const char *name, uint32_t batch)
         found = true;
     }
     if (!found)
-        fail_msg("there is no operator %s", name);
+        fail_msg("unknown operator %s", name);
     return cost;
 }
 
@@ -61,8 +61,8 @@ static cs_net_chain must_chain(const cs_net *net, cs_granularity granularity)
 
 /* ---- a mixture of experts ---- */
 
-/* 4 tokens of 6 features go to 2 of 3 experts of 5 features each. The embedding is trained, so that
- * a gradient of the tokens is asked for. */
+/* 4 tokens of 6 features go to 2 of 3 experts of 5 features each. The embedding is trained, so a
+ * gradient of the tokens is required. */
 static void build_mixture(cs_net *net, double capacity)
 {
     begin(net);
@@ -82,12 +82,14 @@ static void build_mixture(cs_net *net, double capacity)
  *             logits 168, probabilities written and read in float32 2 * 336, 56 chosen of 2 and
  *             their numbers of 8: 560. Backward 4 per logit, 2 per chosen; probabilities, the
  *             logits' gradient, chosen: 336 + 168 + 560. Kept: probabilities 336 and numbers 448.
- *   dispatch  tokens read 28 * 6 * 2 = 336, rows written 672, numbers 3 times 448; backward the rows
+ *   dispatch  tokens read 28 * 6 * 2 = 336, rows written 672, numbers 3 times 448; backward the
+ *             rows
  *             are added, 336 additions, numbers once. x is read by router, dispatch and add: the
- *             gradient of add, the last, comes first, and those of the others are added: 168
+ *             gradient of add, the last, comes first, and the other two are added: 168
  *             additions, 3 times
  *             336 bytes, a kernel.
- *   up        56 rows by 6 x 5: 1680 multiply-accumulates; bytes of rows 672, of results 560, of all
+ *   up        56 rows by 6 x 5: 1680 multiply-accumulates; bytes of rows 672, of results 560, of
+ *             all
  *             3 matrices 180, and biases 30 forward; the biases' gradient reads the results' 280.
  *   combine   336 elements of rows: 2 flop each forward, 3 backward; bytes rows 672, tokens 336, 56
  *             weights 112, numbers 448; backward the rows twice, the weights twice. */
@@ -165,13 +167,13 @@ static void test_one_expert(void **state)
  * the routed rows 8 x 6 (192), between the experts 8 x 5 (160), routing 4 x 2 (32), logits 4 x 3
  * (48).
  *   loss       the sum's, 96
- *   add        hands it on to combine's result and to x: 96
- *   combine    makes those of the rows, 192, and of the routing, 32, beside: 320
- *   down       160 beside; combine's result and x still share the 96: 192 + 160 + 32 + 96 = 480
+ *   add        passes it to combine's result and to x: 96
+ *   combine    adds the gradients of the rows, 192, and of the routing, 32: 320
+ *   down       adds 160; combine's result and x still share the 96: 192 + 160 + 32 + 96 = 480
  *   up         192 for 160: 160 + 192 + 32 + 96 = 480
- *   dispatch   96 of x aside, for it is there; none of the routing: 192 + 96 + 32 + 96 = 416
+ *   dispatch   adds 96 of x, which already has one; none of the routing: 192 + 96 + 32 + 96 = 416
  *   top_k      48 for 32: 96 + 32 + 48 = 176
- *   router     96 of x aside: 96 + 48 + 96 = 240
+ *   router     adds 96 of x: 96 + 48 + 96 = 240
  *   embedding  96 */
 static void test_backward_memory(void **state)
 {
@@ -280,8 +282,8 @@ static void test_head_concat(void **state)
     cs_net_finish(&net);
 }
 
-/* 3 tokens of 4 heads of 5 features: 5 scales, and a statistic per token and head beside the input
- * once more. */
+/* 3 tokens of 4 heads of 5 features: 5 scales, and per token and head a statistic, in addition to
+ * the input. */
 static void test_head_norm(void **state)
 {
     (void)state;
@@ -318,7 +320,7 @@ static void test_causal_conv(void **state)
     cs_net_finish(&net);
 }
 
-/* Multiply-accumulates of a scan, product by product, each chunk by itself. */
+/* Counts multiply-accumulates of a scan, product by product, chunk by chunk. */
 static double count_scan(uint32_t tokens, const cs_scan *scan, uint32_t head)
 {
     double macs = 0;
@@ -334,7 +336,7 @@ static double count_scan(uint32_t tokens, const cs_scan *scan, uint32_t head)
 
 /* 4 heads of 3 features in 2 groups, a state of 5; 2 samples. With T tokens, bf16: inputs x 12 T,
  * steps
- * 4 T, B and C 10 T each, output 12 T; float32: the state behind each chunk, 60, four times, C B'
+ * 4 T, B and C 10 T each, output 12 T; float32: the state after each chunk, 60, four times, C B'
  * of each group twice, sums of the steps 4 T thrice. */
 static void test_scan(void **state)
 {
@@ -376,11 +378,10 @@ static void build_decoder(cs_net *net, const cs_decoder *decoder)
 }
 
 /* T tokens of H features, h heads of P in G groups, a state of N; I = h P, B = I + 2 G N. Kept, in
- * elements of 2 bytes and bytes: the first norm's input and what it is normalised to with a
- * float32 a row; the input of in_proj; what in_proj made, whole, for the gate, the convolution and
- * the steps are views of it; what the convolution made, whole; the scan's result, with a float32
- * per token and head; the gate behind its SiLU; the norm's input, normalised, float32; its
- * result. */
+ * elements of 2 bytes and bytes: the first norm's input and normalised input with a float32 per
+ * row; the input of in_proj; the whole result of in_proj, because the gate, the convolution and the
+ * steps are views of it; the whole result of the convolution; the scan's result, with a float32 per
+ * token and head; the gate after its SiLU; the norm's input, normalised, float32; its result. */
 static void test_mixer_kept(void **state)
 {
     (void)state;
@@ -414,7 +415,7 @@ static void test_mixer_kept(void **state)
 
 /* DeepSeek-V3 made small: T tokens of H features, Q and C features of the latent vectors, A heads
  * of N features without positions, R with, V of values; F features of the dense MLP, in the first
- * layer; E experts of M features, of which a token goes to K; W words. */
+ * layer; E experts of M features, K of them per token; W words. */
 enum { T = 16, H = 32, Q = 12, C = 10, A = 4, N = 6, R = 2, V = 5, F = 40, E = 8, K = 2, M = 7 };
 enum { W = 100 };
 
@@ -504,8 +505,8 @@ static void test_active(void **state)
 
 /* A module of multi-token prediction adds a layer with its norms, 3 H, and 2 H H of its
  * projection. The embedding and the last matrix are the model's: their parameters are counted once,
- * and the products of the matrix for each head. It loads its tokens by itself, so that the chain
- * stays what it was but for the last layer, which has it beside the head. */
+ * and the products of the matrix for each head. It loads its own tokens, so the chain stays the
+ * same except for the last layer, which contains it along with the head. */
 static void test_next_tokens(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Bodies of small kernels by themselves: numbers of 2 bytes, windows, random numbers, updates. What
- * whole networks show is in test-kernels.c, which is run on them as well. */
+/* Small kernels one by one: numbers of 2 bytes, windows, random numbers, updates. test-kernels.c
+ * tests them in whole networks. */
 #include "calib/bench/cuda/device-code.h"
 #include "tests/host-device.h"
 
@@ -17,7 +17,7 @@ static void start(cs_body body, cs_precision precision, const cs_work *work, int
     assert_int_equal(cs_launch(&cs_host_launcher, body, precision, work, items, &error), CS_OK);
 }
 
-/* bfloat16 has 7 bits behind the point: 1 + 2^-7 is the next number after 1. Half of that step is a
+/* bfloat16 has 7 bits after the point: 1 + 2^-7 is the next number after 1. Half of that step is a
  * tie, which goes to the even neighbour: 1 + 2^-8 to 1, 1 + 3 * 2^-8 to 1 + 2^-6. */
 static void test_bf16(void **state)
 {
@@ -80,7 +80,7 @@ static void test_windows(void **state)
 }
 
 /* Of n numbers uniform in (-1, 1) the mean has a standard deviation of sqrt(1 / 3 n), the mean
- * square, 1 / 3, one of sqrt(4 / 45 n): six of them are allowed. */
+ * square, 1 / 3, a standard deviation of sqrt(4 / 45 n): six standard deviations are allowed. */
 static void test_fill(void **state)
 {
     enum { N = 100000 };
@@ -258,8 +258,8 @@ static void test_copy_rows(void **state)
                 }
 }
 
-/* Rows of 5 in room for 8, and once more without gaps: softmax of logarithms of 1, 2, 3, ... is
- * those over their sum. What a token does not see is 0, and gaps are left as they are. */
+/* Rows of 5 in room for 8, and once more without gaps: softmax of the logarithms of 1, 2, 3, ... is
+ * these numbers over their sum. Invisible tokens get 0, and gaps are unchanged. */
 static void test_softmax_rows(void **state)
 {
     enum { T = 5, STRIDE = 8 };

@@ -6,8 +6,8 @@ one go:
 
 - each is predicted, or misses features that are named; none fails, and none of those with values at
   the edges
-- parts of a step add up to it; no run multiplies more than the data sheet says, counted here anew
-  from the sizes of the model
+- parts of a step add up to it; no run multiplies more than the data sheet says, counted here
+  independently from the sizes of the model
 - reserved memory is not below allocated memory, which has at least the weights
 - pairs: of two runs that differ in one thing, the one takes at least, or at most, so much time or
   memory by the other
@@ -90,7 +90,7 @@ def twice_the_gpus(point):
 
 
 def only(condition, **changes):
-    """Changes of points for which the condition holds."""
+    """Changes of points where the condition holds."""
     return lambda point: {k.replace('__', '/'): v
                           for k, v in changes.items()} if condition(point) else None
 
@@ -131,8 +131,8 @@ def is_gated(point):
 # name, changes, least and most that time grows by, the same of allocated memory; None: anything
 #
 # Where more is done at a time kernels get no slower by the piece: at most twice the time, and no
-# more for what is done once a step. What is done besides (messages, updates) may grow: the bounds
-# leave room for it, none for an effect with the wrong sign. Small runs are those of the host, of
+# more for work once per step. Other work (messages, updates) may grow: the bounds
+# leave room for it, none for an effect with the wrong sign. Small runs depend on the host, on
 # which some kernels more or less are a few percent.
 PAIRS = [
     ('micro', doubled_micro, (0.999, 2.02), (1, 2.02)),

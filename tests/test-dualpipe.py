@@ -134,7 +134,7 @@ class DualPipe(unittest.TestCase):
 
 
 def mixture(kind, micro_batches, collectives):
-    """Seconds of a step in which messages to experts are exposed, a mean over devices."""
+    """Seconds of a step with exposed messages to experts, mean over devices."""
     scenario = {'schema_version': 1, 'runtime': 'ideal',
                 'model': {'name': 'mixtral', 'parameters': {'layers': 6, 'hidden': 256, 'heads': 4,
                                                             'kv_heads': 4,

@@ -8,11 +8,10 @@
  *
  * The engine runs twice, with its shortcuts and without them (every_event): these two must be equal
  * bit by bit, always, also where no history is recorded, so that a fixed order of tasks needs no
- * events (sim/core/engine/in-order.h). To the reference engine they must be equal bit by bit too. With
- * max_min sharing the two compute rates in different orders of operations, so that an end can fall
- * on the neighbouring picosecond, and whatever was a tie, or no tie, with it goes the other way
- * from there on. Such a run passes if the earliest of all differences is one of rounding; it is
- * counted, and there must be few.
+ * events (sim/core/engine/in-order.h). They must also equal the reference engine bit by bit. With
+ * max_min sharing the two compute rates in different orders of operations, so an end can differ by
+ * a picosecond, and ties may be broken or appear from there on. Such a run passes if the earliest
+ * difference is one of rounding; these runs are counted, and must be few.
  */
 #include "sim/core/engine/in-order.h"
 #include "tests/cases-drawn.h"

@@ -217,7 +217,7 @@ static uint32_t add_with_priority(scene *on, int32_t priority)
 }
 
 /* Ready at 0: 0 with priority -1, 1 and 2 with priority 1. 1 has the lower id; at its end 3 becomes
- * ready, whose priority of 2 is above that of 2; 0 comes last. */
+ * ready, whose priority of 2 is above task 2's; 0 comes last. */
 static void test_priority_queue(void **state)
 {
     (void)state;
@@ -231,9 +231,9 @@ static void test_priority_queue(void **state)
 }
 
 /* No start before 2000 + 3000 * item. Item 0 of the class is ready at 0 and starts at 2000, item 1
- * at 5000, and what follows in the device's program waits with it, although it has no such time.
- * The message is ready at 3000, later than its own 2500, and starts at once; the one of item 1, at
- * 6000, waits for 2500 + 5000 = 7500. A byte takes 1000. */
+ * at 5000, and the following tasks of the device's program wait with it, although they have no such
+ * time. The message is ready at 3000, later than its own 2500, and starts at once; item 1's
+ * message, at 6000, waits until 2500 + 5000 = 7500. A byte takes 1000. */
 static void test_release_times(void **state)
 {
     (void)state;
@@ -460,9 +460,9 @@ static void test_max_min_with_a_joiner(void **state)
     joiner_in_the_middle(CS_SHARING_MAX_MIN);
 }
 
-/* Messages of one pair go in the order in which their latencies of 100 are over, however the link
- * is shared: 0 until 3100, 1 until 5100. Message 2 becomes ready at 1000, has the latency behind it
- * at 1100 and goes from 5100 to 6100. */
+/* Messages of one pair are sent in the order of the ends of their latencies of 100, however the
+ * link is shared: 0 until 3100, 1 until 5100. Message 2 becomes ready at 1000, has passed its
+ * latency at 1100 and is sent from 5100 to 6100. */
 static void test_messages_in_order(void **state)
 {
     (void)state;
@@ -498,10 +498,9 @@ static void test_pairs_share(void **state)
 }
 
 /* A message that starts while nothing else is on its links, or on its way there, is alone on them
- * until another one starts that takes one of them (queues.h). A: 4 bytes from 0 to 1, which come to
- * the links at 1000, behind the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to
- * 2, behind `delay`; both go out of device 0. Both have half of that link as long as both are on
- * it:
+ * until a message starts that shares a link (queues.h). A: 4 bytes from 0 to 1, which reach the
+ * links at 1000, after the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to 2,
+ * after `delay`; both leave device 0. Both have half of that link while both are on it:
  *
  *   B starts at     0   both come at 1000; B needs 6000, until 7000, when A has 1 left: 8000
  *                 500   before A is at the links, B at 1500; A has 3.5 left. B until 7500, A 8000
@@ -550,9 +549,9 @@ static void test_two_that_were_alone(void **state)
 /* A, 8 bytes from 0 to 1, is alone until B, 1 byte from 0 to 2, comes at 2000. A has 7 left; both
  * have half, so B ends at 4000 and A has 6 left. C, 2 bytes from 0 to 2, which starts then, comes
  * at 5000: A has 5 left. C ends at 9000, when A has 3 left: 12000. D, 1 byte from 0 to 1 for
- * another purpose, starts at 5000, beside these two, and comes at 6000: A has 4.5 left and C 1.5.
- * All have a third, D until 9000, when A has 3.5 left and C 0.5; C with half until 10000, A, which
- * has 3 left, 13000. */
+ * another purpose, starts at 5000, while these two are in flight, and arrives at 6000: A has 4.5
+ * left and C 1.5. All have a third, D until 9000, when A has 3.5 left and C 0.5; C with half until
+ * 10000, A, which has 3 left, 13000. */
 static void test_started_beside_others(void **state)
 {
     (void)state;
@@ -599,13 +598,13 @@ static void test_overtaken_on_the_way(void **state)
     }
 }
 
-/* Four rounds of the same messages of a collective, each after all of the one before: A and F, 1
+/* Four rounds of the same messages of a collective, each round after the previous one: A and F, 1
  * byte each, and E, 3 bytes, from 0 to 1, B, 3 bytes from 0 to 2, and D, 5 bytes from 1 to 2. Four
- * share the link of 0, so that each has a quarter, and D, beside B, three quarters. After 4000 A
- * and F are over; B, E and D have 2 left, and have half each: 8000.
+ * share the link of 0, so that each has a quarter, and D, along with B, three quarters. After 4000
+ * A and F are over; B, E and D have 2 left, and have half each: 8000.
  *
  * While the third round is under way, at 18000, G comes, 1 byte from 2 to 1, and has the quarter
- * that A, E and F leave; from 20000 on half beside E, of 0.5 that are left: 21000. */
+ * that A, E and F leave; from 20000 on half, shared with E, for the remaining 0.5: 21000. */
 static void test_rounds(void **state)
 {
     (void)state;
@@ -658,9 +657,8 @@ static void test_rounds_that_differ(void **state)
     RUN_AND_EXPECT(&on, {0, 2000}, {0, 2000}, {2000, 6000}, {2000, 6000});
 }
 
-/* What makes a stream of its own: the direction, the purpose, and being part of a collective. Four
- * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back
- * alone. */
+/* Messages of different direction, purpose or collective are separate streams. Four messages on the
+ * link 0 -> 1 that do not wait have a quarter each, the fifth goes back alone. */
 static void test_streams(void **state)
 {
     (void)state;
@@ -678,11 +676,11 @@ static void test_streams(void **state)
     RUN_AND_EXPECT(&on, {0, 8000}, {0, 8000}, {0, 8000}, {0, 8000}, {0, 2000});
 }
 
-/* ---- computations beside communication ---- */
+/* ---- computations during communication ---- */
 
 static double slowdown_factors[CS_N_KINDS * CS_N_KINDS];
 
-/* Factors of forwards, beside messages and beside sums of gradients. */
+/* Factors of forwards during messages and during sums of gradients. */
 static void slow_down(scene *on, double messages, double sums)
 {
     for (size_t i = 0; i < ROWS(slowdown_factors); i++)
@@ -706,7 +704,7 @@ static void run_and_expect_slowed(scene *on, const cs_span *spans, const cs_time
     close_scene(on);
 }
 
-/* A sum of gradients over devices 0 and 1, as one delay of c, beside a computation of d on device 0
+/* A sum of gradients over devices 0 and 1, as one delay of c, during a computation of d on device 0
  * that takes f times as long meanwhile. With d f <= c it ends at d f. Otherwise c / f of it are
  * done at c and the rest, d - c / f, follows at full speed: it ends at d + c (1 - 1 / f). */
 static void test_slowed_by_collective(void **state)
@@ -741,11 +739,10 @@ static void test_slowed_by_collective(void **state)
     }
 }
 
-/* Of 10000 ps on device 1, a first message (0 to 2000) lets 1000 be done; then 500 at full speed,
- * up to 2500, when a second one and a sum of gradients start. The sum counts, being slower: it
- * lasts until 6500 and lets 1000 be done. Then the message alone, until 10500: 2000. The other 5500
- * end at 16000. So it took 16000 instead of 10000. Device 0 sends all of them and computes
- * nothing. */
+/* 10000 ps of work on device 1: during a first message (0 to 2000), 1000 are done; then 500 at full
+ * speed, up to 2500, when a second message and a sum of gradients start. The sum counts, being
+ * slower: until 6500, 1000 are done. Then only the message, until 10500: 2000. The other 5500 end
+ * at 16000. So it took 16000 instead of 10000. Device 0 sends all of them and computes nothing. */
 static void test_slowed_by_several(void **state)
 {
     (void)state;
@@ -772,8 +769,8 @@ static void test_slowed_by_several(void **state)
                           (const cs_time[]){0, 6000});
 }
 
-/* What slows nothing: a message within the device, one without bytes, and factors of other kinds.
- * The next computation of the device starts as late as the one before it became. */
+/* No slowdown by a message within the device, a message without bytes, and factors of other kinds.
+ * The next computation of the device starts later by the delay of the previous one. */
 static void test_not_slowed(void **state)
 {
     (void)state;
@@ -794,7 +791,7 @@ static void test_not_slowed(void **state)
         (const cs_time[]){1000, 0});
 }
 
-/* Of a crossbar all links are infinite but three: the first from device 0 (1e9), the second to
+/* All links of a crossbar are infinite except three: the first from device 0 (1e9), the second to
  * device 2 (4e9), the third from device 3 (3e9).
  *     A: 0 -> 1 over the first
  *     B: 0 -> 2 over the first and the second
@@ -975,8 +972,8 @@ static uint32_t add_keeping(scene *on, cs_time duration, int64_t bytes)
     return cs_builder_task(on->builder, cls, 0);
 }
 
-/* Of 25 bytes 5 are resident. 0: +10 makes 15. 1: +12 at 1000 makes 27: too many. 2: +20 at 2000
- * makes 47, the peak. 3 frees all at its end, 4000. Beside them 4 runs on device 1 from 0 to 5000.
+/* 5 of 25 bytes are resident. 0: +10 makes 15. 1: +12 at 1000 makes 27: too many. 2: +20 at 2000
+ * makes 47, the peak. 3 frees all at its end, 4000. Meanwhile 4 runs on device 1 from 0 to 5000.
  */
 static scene open_too_much(void)
 {
@@ -1127,7 +1124,7 @@ static void test_update_that_was_cut_off(void **state)
     close_scene(&on);
 }
 
-/* A message of weights records which version it takes along: 0 is updated to 1 before. */
+/* A message of weights records the version that it carries: 0 is updated to 1 before. */
 static void test_version_of_a_transfer(void **state)
 {
     (void)state;
@@ -1227,7 +1224,7 @@ static void test_link_overflow(void **state)
     }
 }
 
-/* Two old versions of 2^62 bytes beside the current one. */
+/* Two old versions of 2^62 bytes, and the current one. */
 static void test_versions_overflow(void **state)
 {
     (void)state;
@@ -1260,7 +1257,7 @@ static void test_program_order_against_edges(void **state)
     close_scene(&on);
 }
 
-/* The same edge is no contradiction where the device may choose. */
+/* The same edge is allowed if the device may choose. */
 static void test_priority_order_follows_edges(void **state)
 {
     (void)state;

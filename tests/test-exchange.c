@@ -103,20 +103,17 @@ typedef struct effect_row {
  * delay is
  * 2 rounds of 2 us from 30 on, until 34.
  *
- * A broadcast of 30,000 bytes in a chain: 4 us a message. Rank 0 sends from 10 to 14 and is
- * through; rank
- * 1 sends from 20 to 24; rank 2 enters at 30, when all is there already, and leaves at once. The
- * delay:
- * 2 * 4 us from 30 on.
+ * A broadcast of 30,000 bytes in a chain: 4 us a message. Rank 0 sends from 10 to 14 and is done;
+ * rank 1 sends from 20 to 24; rank 2 enters at 30, when everything has arrived, and leaves at once.
+ * The delay: 2 * 4 us from 30 on.
  *
  * A halo of 10,000 bytes: rank 0 sends from 10 to 12. Rank 1 sends two messages at 20, each at
- * half of its bandwidth: 1 us + 2 us. Rank 2 sends from 30 to 32. Rank 0 leaves with the message
- * of rank 1, at 23; rank 1 with that of rank 2, at 32; and rank 2 then too. The delay is rank 1's
- * 3 us.
+ * half of its bandwidth: 1 us + 2 us. Rank 2 sends from 30 to 32. Rank 0 leaves with the message of
+ * rank 1, at 23; rank 1 with the message of rank 2, at 32, and so does rank 2. The delay is rank
+ * 1's 3 us.
  *
  * A shift of 10,000 bytes: rank r sends from 10 (r + 1) on, for 2 us, and leaves when that and the
- * message of the rank before it have arrived: 12 and 32; 22 and 12; 32 and 22. The delay is 2
- * us. */
+ * message of the previous rank have arrived: 12 and 32; 22 and 12; 32 and 22. The delay is 2 us. */
 static const effect_row effect_rows[] = {
     {"all_gather, flows", CS_ALL_GATHER, 30000, CS_FIDELITY_FLOW, {10, 20, 30}, {34, 34, 34}},
     {"all_gather, delay", CS_ALL_GATHER, 30000, CS_FIDELITY_ANALYTIC, {10, 20, 30}, {34, 34, 34}},
@@ -177,7 +174,7 @@ static int64_t live_at(const cs_trace *trace, uint32_t device, uint32_t category
     return bytes;
 }
 
-/* A change of so many bytes at the time, and none at the picosecond before it. */
+/* Expects a change of `bytes` at a time, and none at the previous picosecond. */
 static void expect_change(const char *name, const cs_trace *trace, uint32_t device,
                           uint32_t category, cs_time time, int64_t before, int64_t after)
 {
@@ -372,8 +369,8 @@ static uint32_t add_exchange(cs_builder *builder, cs_kind kind, cs_purpose purpo
  * The message has 90,000 bytes: 1 us + 9 us. The all-reduce of 20,000 bytes takes 2 rounds of 1 us
  * + 1 us, the others one; the all-gather, of weights, is followed by the reduce-scatter, of
  * gradients, and nothing in between. Device 0 waits from 10 to 30 for the forward of device 1;
- * device 1 until 10 for that of device 0, then for its message. Everybody is active for 10 + 4 + 2
- * + 2 us.
+ * device 1 until 10 for the forward of device 0, then for its message. Both are active for 10 + 4 +
+ * 2 + 2 us.
  *
  * Bytes: of the all-reduce each rank sends 10,000 twice, of the others once. */
 static void test_exposed(void **state)
@@ -461,7 +458,7 @@ typedef struct mesh_graph {
     cs_builder *builder;
     bool folded;
     uint32_t forward[4][16], backward[4][16], update[4][16]; /* classes per stage and place */
-    uint32_t tensor[4][16], data[4][16];                     /* of exchanges, per group */
+    uint32_t tensor[4][16], data[4][16];                     /* exchanges per group */
     uint32_t last[4][16]; /* the task that the next one of the place waits for */
 } mesh_graph;
 
@@ -512,7 +509,7 @@ static void add_classes(mesh_graph *g)
         }
 }
 
-/* One more task for each place, after what is last there. */
+/* Adds one more task for each place, after its last task. */
 static void add_tasks(mesh_graph *g, uint32_t stage, uint32_t classes[4][16], uint32_t item)
 {
     for (uint32_t i = 0; i < places_of(g->of); i++) {
@@ -571,7 +568,7 @@ static void add_pipeline(mesh_graph *g)
     }
 }
 
-/* Place 0 of each stage stands for all of it, or nobody for others. */
+/* Place 0 of each stage represents the stage, or nothing is folded. */
 static cs_builder *mesh_builder(const mesh *of, bool folded)
 {
     static mesh_graph g;
@@ -631,9 +628,9 @@ static void expect_equal(const char *name, const outcome *all, const outcome *fo
         expect_double(name, all->report.moved[p], folded->report.moved[p]);
 }
 
-/* All that is said of any device of a mesh is the same whether all are simulated or one place of
- * each stage: bit by bit, where messages between stages take their time alone, or share links with
- * those of other places. Where lowering says that places are not alike, all are as slow as the
+/* Results for every device of a mesh are bit-for-bit the same whether all are simulated or one
+ * place of each stage, both if messages between stages have separate links and if they share links
+ * with messages of other places. If lowering reports that places differ, all are as slow as the
  * slowest. */
 static void test_folded(void **state)
 {
@@ -729,8 +726,8 @@ static void test_unlike(void **state)
     }
 }
 
-/* Links carry the bytes of all that a transfer stands for: in each direction a NIC that two GPUs
- * share, of which one stands for the other, has twice 500 bytes of each of 3 micro-batches. */
+/* Links carry the bytes of all messages that a transfer represents: in each direction a NIC shared
+ * by two GPUs, where one represents the other, has twice 500 bytes of each of 3 micro-batches. */
 static void test_links_of_fold(void **state)
 {
     (void)state;
@@ -754,7 +751,7 @@ static void test_links_of_fold(void **state)
 
 /* Four nodes of two GPUs at one NIC of 10 GB/s, the first GPU for both. Three messages of 10 MB go
  * into node 1, which is six: 10/6 GB/s each, 6 ms. One of them comes from node 0, where a fourth
- * message leaves too, for node 2: the two that it stands for have 10 - 2 * 10/6 GB/s left, 10/3
+ * message leaves too, for node 2: the two that it represents have 10 - 2 * 10/6 GB/s left, 10/3
  * each: 3 ms. By count they have a fourth of the NIC of node 0, 2.5 GB/s: 4 ms. */
 static void test_shares_of_fold(void **state)
 {
@@ -782,10 +779,9 @@ static void test_shares_of_fold(void **state)
     }
 }
 
-/* Results of folded runs have rows for all devices; a folded reader those of the simulated ones,
- * and the numbers of these rows. Two stages of two places: 0 and 1, 2 and 3; with the pipeline
- * innermost 0 and 2,
- * 1 and 3. */
+/* Results of folded runs have rows for all devices; a folded reader has rows of the simulated ones
+ * only, and their row numbers. Two stages of two places: 0 and 1, 2 and 3; with the pipeline
+ * innermost 0 and 2, 1 and 3. */
 static void test_results_of_fold(void **state)
 {
     (void)state;
@@ -884,8 +880,8 @@ static void test_flows(void **state)
 }
 
 /* 64 devices: tensor 4, data 4 and 4 stages, on eight nodes of DGX H100, each message a flow.
- * Delays know nothing of the few messages of others that meet theirs: those of 500 bytes between
- * stages, and sums of gradients of stages that are done earlier. */
+ * Delays ignore the few messages of others that share their links: messages of 500 bytes between
+ * stages, and gradient sums of stages that finish earlier. */
 static void test_many_flows(void **state)
 {
     (void)state;
@@ -918,7 +914,7 @@ static void test_many_flows(void **state)
     cs_platform_finish(&platform);
 }
 
-/* Two stages of two places, 0 and 1, 2 and 3; 0 stands for 1, and 2 for 3. */
+/* Two stages of two places, 0 and 1, 2 and 3; 0 represents 1, and 2 represents 3. */
 #define BREAK(name, change)                                                                        \
     static void break_##name(cs_graph *graph)                                                      \
     {                                                                                              \
@@ -1187,7 +1183,7 @@ static void test_family_as_flows(void **state)
  * which share the NICs with A's first two: 2 * 800 us. A by a ring has 6 rounds of 2 MB, the first
  * two at half of the bandwidth: 2 * 400 us + 4 * 200 us; by halving 4 MB and 2 MB with B, 2 MB and
  * 4 MB alone: 800 us +
- * 400 us + 200 us + 400 us. What is not wanted is there nevertheless. */
+ * 400 us + 200 us + 400 us. The unwanted results are computed nevertheless. */
 static void test_unlike_sides(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What kernels around experts move, and how the host waits for rows, by hand (expert-kernels.h);
- * and what a product moves that adds its gradient to the sum (runtime-kernels.h). */
+/* Traffic of kernels around experts, and how the host waits for rows, by hand (expert-kernels.h);
+ * traffic of a product that adds its gradient to the sum (runtime-kernels.h). */
 #include "sim/model/expert-kernels.h"
 #include "sim/model/net-model.h"
 #include "tests/expect.h"
@@ -10,8 +10,8 @@
 
 static cs_error error;
 
-/* 2 tokens of 4 features; 4 experts with a gate, 4 features within, of which each token takes 2: 4
- * rows of 16 elements in all. */
+/* 2 tokens of 4 features; 4 experts with a gate and 4 features, 2 experts per token: 4 rows, 16
+ * elements in all. */
 static void build(cs_net *net, double capacity, uint32_t tokens, uint32_t hidden, uint32_t inner,
                   bool bias)
 {
@@ -125,8 +125,8 @@ static void biases_are_added_apart(void **state)
     assert_true(cost_of("up", loop, 1, CS_PRECISION_BF16).forward.cast_bytes == 0);
 }
 
-/* What casts 16 elements of 2 bytes reads 32 bytes less: the last product's input, and what comes
- * back to the two before. There is no kernel between them. */
+/* A cast of 16 elements of 2 bytes reads 32 bytes less: the last product's input, and the gradients
+ * of the first two. There is no kernel between them. */
 static void experts_are_fused(void **state)
 {
     (void)state;
@@ -147,9 +147,9 @@ static void experts_are_fused(void **state)
     assert_true(apart.forward.cast_bytes == up.forward.cast_bytes);
 }
 
-/* Of 4 experts each is modules of its own: a product has one of each, and what lies between a
- * kernel; the router has what it had. 4 rows of 16 elements of 2 bytes are put together behind the
- * last product, and backward in front of the first one: 32 bytes read, 32 written. */
+/* Each of 4 experts is a set of modules, with one product per module and a kernel for the operation
+ * in between; the router is unchanged. 4 rows, 16 elements of 2 bytes, are concatenated after the
+ * last product, and in the backward before the first one: 32 bytes read, 32 written. */
 static void experts_are_modules(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void sums_apart_are_read_and_written(void **state)
 }
 
 /* The front layer's input and the gradient of its result have 8 elements each, of 2 bytes, which
- * are read once more before they are cast to fp8, by a kernel in front of the one that makes the
+ * are read once more before they are cast to fp8, by a kernel before the kernel that computes the
  * scale; blocks of mxfp8 have their own scales. */
 static void scales_are_looked_for(void **state)
 {
@@ -273,12 +273,12 @@ static double forward_of(cs_runtime_kernels kernels, double capacity)
 }
 
 /* The front layer, 8192 x 8192 of 8192 tokens, is 1.1 Tflop: 4 to 10 ms of an A100. A graph starts
- * all but the kernels of dispatch (2), of the 4 experts (3 products each) and of the sum (1), each
- * a millisecond of the host, which starts the last 13 when the rows are there: what the device did
- * before is added. Behind that point it moves 16,384 rows of 8,192 features three times, and once
- * more with the tokens, 1.2 GB, which takes 0.7 to 2 ms of 1.6 TB/s. With a capacity the graph
- * starts these as well. Without a graph the host is the slower one all along: a layer takes a
- * millisecond for each kernel, 48 up to the sum and one or two for the loss. */
+ * all kernels except dispatch (2), the 4 experts (3 products each) and the sum (1), each a
+ * millisecond of the host, which starts the last 13 when the rows are known: the device's earlier
+ * work is added. After that point it moves 16,384 rows of 8,192 features three times, and once more
+ * with the tokens, 1.2 GB, which takes 0.7 to 2 ms of 1.6 TB/s. With a capacity the graph starts
+ * these as well. Without a graph the host is the slower one all along: a layer takes a millisecond
+ * for each kernel, 48 up to the sum and one or two for the loss. */
 static void the_host_waits_for_rows(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ static const char *write_file(const char *name, const char *text)
 static const struct {
     const char *row, *base, *own, *expected;
 } likes[] = {
-    {"what is not stated", "{\"a\": 1, \"b\": 2}", "{\"like\": \"base.json\", \"b\": 3}",
+    {"unstated keys", "{\"a\": 1, \"b\": 2}", "{\"like\": \"base.json\", \"b\": 3}",
      "{\"a\":1,\"b\":3}"},
     {"objects are merged", "{\"a\": {\"x\": 1, \"y\": {\"z\": 2}}}",
      "{\"like\": \"base.json\", \"a\": {\"y\": {\"w\": 3}}}",
@@ -124,9 +124,9 @@ static void test_files(void **state)
     assert_null(cs_facts_text("devices", "abacus"));
 }
 
-/* Names as programs print them and people write them. CUDA's and ROCm's are those of
- * torch.cuda.get_device_name; Google Cloud's are its accelerator types, Azure's its sizes. NULL:
- * another product than those that are described, or none by itself. */
+/* Names as programs print them and people write them. CUDA's and ROCm's names come from
+ * torch.cuda.get_device_name; Google Cloud's are accelerator types, Azure's are sizes. NULL: a
+ * product that is not described, or not a product name on its own. */
 static const struct {
     const char *name, *device;
 } called[] = {
@@ -162,7 +162,7 @@ static const struct {
     {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie"},
     {"NVIDIA_A100_80GB_PCIe", "a100-80gb-pcie"},
     {"NVIDIA A100-PCIE-40GB", "a100-40gb-pcie"},
-    {"A100-SXM-64GB", NULL}, /* of CINECA's Leonardo */
+    {"A100-SXM-64GB", NULL}, /* CINECA's Leonardo */
     {"A800-SXM4-80GB", "a800"},
     {"NVIDIA A800 40GB Active", NULL},
     {"NVIDIA A800 80GB PCIe", NULL},

@@ -26,7 +26,7 @@ static const struct {
 
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-/* What every failure has to leave behind. */
+/* Checks the state after every failure. */
 static void check_failure(const char *what, const char *kind, uint32_t k, cs_status status,
                           const cs_error *error)
 {
@@ -70,8 +70,8 @@ static void build(subject *s)
     assert_int_equal(cs_net_chain_find(&s->net, &how, &s->chain, &error), CS_OK);
 }
 
-/* Whether it went through without the failure: k was more than there are calls. What a step that
- * counted has shown is there, for all pieces of work. */
+/* Returns whether it succeeded without the failure, i.e. k exceeds the number of calls. Steps that
+ * counted have been shown, for all pieces of work. */
 static bool measure_once(const subject *s, const char *kind, uint32_t k)
 {
     cs_bench *bench;
@@ -120,7 +120,7 @@ static void test_measure(void **state)
         do
             cs_fake_fail(UINT32_C(1) << kinds[i].call, ++k);
         while (!measure_once(&s, kinds[i].name, k));
-        /* kernels, marks, memory, plans and pieces are many; there is no wire */
+        /* kernels, marks, memory, plans and pieces are many; the wire is absent */
         assert_int_equal(k > 2, kinds[i].call != CS_FAKE_OPEN && kinds[i].call != CS_FAKE_WIRE);
     }
     cs_net_chain_finish(&s.chain);
@@ -183,8 +183,9 @@ static void fail_request(const char *path, int kind, uint32_t k, uint32_t counts
     unlink(path);
 }
 
-/* Memory is asked for in the first step of a batch size, always as often, and at the end twice for
- * copies: so many pieces tell where the failure comes. Kernels are as many as the warm-up takes. */
+/* Memory is requested in the first step of a batch size, always equally often, and at the end twice
+ * for copies, so the number of pieces tells where the failure occurs. The warm-up determines the
+ * number of kernels. */
 static void test_request(void **state)
 {
     enum { ALLOCATE = 1, KERNEL = 2 };
@@ -329,9 +330,9 @@ static void test_replay(void **state)
 
 /* ---- what a replay held ---- */
 
-/* Every task takes a second, and holds 70 bytes besides what is resident, 50 of them behind it.
- * What stands in the file is what devices took, here 1000, 2000 and 3000 bytes and as many more for
- * each rank, whatever the prediction has. */
+/* Every task takes a second, and holds 70 bytes in addition to resident memory, 50 of them
+ * afterwards. The file contains the memory that devices used, here 1000, 2000 and 3000 bytes and as
+ * many more for each rank, whatever the prediction. */
 static void test_measured_memory(void **state)
 {
     (void)state;

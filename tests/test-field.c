@@ -50,7 +50,7 @@ static cJSON *parse(const char *text)
     return root;
 }
 
-/* Reads `json` into *out; texts and documents of *out are gone afterwards. */
+/* Reads `json` into *out; texts and documents of *out are freed afterwards. */
 static cs_status read_one(const cs_field *table, const char *json, sample *out, cs_error *error)
 {
     const cs_json_place root = {.file = "s.json"};
@@ -192,7 +192,7 @@ static const cs_field short_field[] = {{"v", CS_FIELD_TIME, offsetof(sample, tim
 static const cs_field fast_field[] = {
     {"v", CS_FIELD_BANDWIDTH, offsetof(sample, bandwidth), .above_min = true}, {0}};
 
-/* 2^63 ps are 9223372.04 s, whole seconds of which are 2562 h (9223200 s) and 172/3600 h. */
+/* 2^63 ps are 9223372.04 s; its whole seconds are 2562 h (9223200 s) and 172/3600 h. */
 static const struct {
     const char *name;
     const cs_field *table;
@@ -321,7 +321,7 @@ static char *squeeze(char *text)
     return text;
 }
 
-/* What is written with the defaults resolved reads back as the same struct. */
+/* Structs written with resolved defaults read back as the same struct. */
 static void defaults_are_resolved_and_written_back(void **state)
 {
     (void)state;

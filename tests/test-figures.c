@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The end of a key, and the unit that it stands for; the first that fits counts. */
+/* Suffixes of keys and their units; the first match counts. */
 static const struct {
     const char *end, *unit;
 } endings[] = {
@@ -174,8 +174,7 @@ static void files_have_the_figures(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-/* What the report says of each device, of each slot and of each form makes the same figures as what
- * is said of all of them together. */
+/* Reports with every device, slot and form give the same metrics as reports with their summary. */
 static void figures_need_no_report_of_each_device(void **state)
 {
     (void)state;
@@ -221,9 +220,9 @@ static void figures_need_no_report_of_each_device(void **state)
 }
 
 /* Two layers of 1 s forward, 2 s backward and 1 GB of weights on two replicas that 1 GB/s joins,
- * whose states are divided: 6 s are computed, half of 2 GB is sent in 1 s to scatter the sums of
- * gradients, and half in 1 s behind the update to gather the weights, without which nobody can
- * begin another mini-batch. A step takes 8 s, whether one is simulated or several. */
+ * whose states are sharded: 6 s of computation, half of 2 GB is sent in 1 s to scatter the sums of
+ * gradients, and half in 1 s after the update to gather the weights, which the next mini-batch
+ * needs. A step takes 8 s, whether one is simulated or several. */
 static void one_step_is_as_long_as_several(void **state)
 {
     (void)state;

@@ -314,7 +314,7 @@ static void a_name_taken_by_a_folder_meanwhile_is_an_error(void **state)
     expect_error("taken", CS_IO,
                  "taken: cannot rename the finished file to this name: Is a directory", status,
                  &error);
-    expect_int("the temporary file is gone", before + 1, count_entries("."));
+    expect_int("the temporary file is removed", before + 1, count_entries("."));
 }
 
 static void two_drafts_of_one_file_do_not_meet(void **state)
@@ -681,7 +681,7 @@ static void a_full_device_is_an_error(void **state)
     expect_error("full", CS_IO, "/dev/full: cannot write: No space left on device", status, &error);
 }
 
-/* The limit stands for a full disk: the second half of the file cannot be written. */
+/* The limit simulates a full disk: the second half of the file cannot be written. */
 static void a_file_that_cannot_be_completed_leaves_the_earlier_one(void **state)
 {
     (void)state;

@@ -157,7 +157,7 @@ class Fit(unittest.TestCase):
             made = json.loads(sim('import', 'run', os.path.join(self.folder, 'run.json'), '-o',
                                   '-').stdout)
             self.assertEqual({**made, 'name': ''}, {**scenario, 'name': ''})
-            # fitted again from the file: all that is left is what the spring kept
+            # fitted again from the file: the only remaining difference is due to the spring
             again = self.fit(own, '--json')
             self.assertLess(abs(math.log(again['factor'])), abs(math.log(fit['factor'])))
 

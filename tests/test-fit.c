@@ -1,5 +1,5 @@
-/* Fits against data made from known alpha, beta and break points. Noise is log-normal, its streams
- * have fixed seeds. What is counted over many seeds is held against the binomial distribution. */
+/* Fits to data made from known alpha, beta and break points. Noise is log-normal, with fixed seeds.
+ * Counts over many seeds are compared with the binomial distribution. */
 #include "calib/costs-text.h"
 #include "calib/fit.h"
 #include "sim/base/random.h"
@@ -207,8 +207,8 @@ static void test_number_of_regimes(void **state)
     }
 }
 
-/* The intervals are those of large samples; of 26 timings they may hold the truth a little less
- * often than the 95 % that they state: at least 90 %, and 95 % and four deviations (of 1000: 0.69 %
+/* The intervals are those of large samples; with 26 timings they may contain the truth a little
+ * less often than the stated 95 %: at least 90 %, and 95 % and four deviations (of 1000: 0.69 %
  * each) at most. */
 static const trial covered[] = {
     {"noise", {{0, 5e-6, 1 / 12e9}}, 1, 0.03, 0, 1, 1, 1000, 0},
@@ -324,18 +324,18 @@ static void test_few_points(void **state)
 }
 
 /* A broadcast of 1 B to 16 MiB takes 10 us + m / (410 MB/s), within 2 %; from 32 MiB on another
- * algorithm takes 10.5 ms for each 32 MiB, an eighth of what the line says. Of one, two or three
- * such sizes there are too few for a regime that is searched for, but what is measured must not be
- * extrapolated over: at 32 MiB the prediction is the measurement, and to the bytes in proportion
- * beyond. The line of the smaller sizes is what it is without them. An outlier between others, or
- * one of two timings of the largest size, is none at the end. */
+ * algorithm takes 10.5 ms for each 32 MiB, an eighth of the line's value. One, two or three such
+ * sizes are too few to find a regime, but measurements must not be replaced by extrapolation: at 32
+ * MiB the prediction is the measurement, and proportional to the bytes beyond. The line of the
+ * smaller sizes is the same as without them. An outlier between others, or one of two timings of
+ * the largest size, does not count as an end. */
 static void test_end_of_range(void **state)
 {
     (void)state;
     static const struct {
         const char *name;
         uint32_t sizes, repeats; /* beyond 16 MiB, and timings of each */
-        uint32_t usual;          /* of the repeats that lie on the line */
+        uint32_t usual;          /* share of repeats that lie on the line */
         uint32_t regimes;
     } rows[] = {{"none", 0, 1, 0, 1},   {"one", 1, 1, 0, 2},   {"two", 2, 1, 0, 2},
                 {"three", 3, 1, 0, 2},  {"twice", 1, 2, 0, 2}, {"one of two", 1, 2, 1, 1},
@@ -430,9 +430,8 @@ static void fit_points(const cs_cost_point *points, uint32_t n, cs_fit *out)
         fail_msg("%s", error.text);
 }
 
-/* As many logs have to show their one regime as where nothing is rounded, but for chance: a regime
- * too many is found once in ten times, so four deviations of the difference are 4 sqrt(2 * 200 *
- * 0.1 *
+/* As many logs as without rounding must show a single regime, up to chance: an extra regime is
+ * found once in ten times, so four standard deviations of the difference are 4 sqrt(2 * 200 * 0.1 *
  * 0.9) = 24 logs. Taken for exact numbers, five in six rounded logs show two regimes or more. */
 static void test_rounded(void **state)
 {

@@ -105,9 +105,9 @@ static cs_time makespan_of(const char *routing, const char *fold, bool estimated
     return makespan;
 }
 
-/* With dmodk each message has its links for itself. Of the four that ecmp sends through four
- * spines from a leaf some meet: two of 10 MB on a link take 1 ms longer than one, there and
- * back. */
+/* With dmodk each message has its links to itself. With ecmp, some of the four messages that leave
+ * a leaf over four spines share a link: two of 10 MB on a link take 1 ms longer than one, in each
+ * direction. */
 static void test_slowest(void **state)
 {
     (void)state;

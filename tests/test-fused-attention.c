@@ -1,5 +1,5 @@
-/* The time of fused attention by the size of heads and the keys of a query, by hand and by what
- * others measured (fused-attention.h). */
+/* Time of fused attention by head size and keys per query, by hand and against published
+ * measurements (fused-attention.h). */
 #include "sim/model/fused-attention.h"
 #include "tests/attention-net.h"
 #include "tests/expect.h"
@@ -84,9 +84,9 @@ static void by_the_keys_of_a_query(void **state)
     expect_near("no keys", 1, cs_fused_attention_factor(&rate, &unknown, CS_PASS_FORWARD), 0);
 }
 
-/* What an operator says of itself: 3 samples of 8 tokens, 2 heads of 4 features. Causal 36 pairs,
- * 4.5 keys for each of 48 queries; with a window of 2, 15 pairs, and two sides. Without fusion it
- * says nothing. */
+/* Work of an operator: 3 samples of 8 tokens, 2 heads of 4 features. Causal 36 pairs,
+ * 4.5 keys for each of 48 queries; with a window of 2, 15 pairs, and two sides. Without fusion
+ * there is none. */
 static cs_op_cost cost_of(bool causal, uint32_t window, cs_attention_kernel kernel)
 {
     cs_net net = {0};
@@ -124,15 +124,15 @@ static void operators_say_their_keys(void **state)
     }
 }
 
-/* Kernels that others measured, none of which is the one that a figure was taken from, by the ratio
- * of two of their rates, so that how fast the device is does not matter. H100: Shah et al., 2024
- * (arXiv 2407.08608), figures 5 and 6; A100: Dao-AILab/flash-attention, issue 307; GB200: cuDNN,
- * the same repository's pull request 2605. */
+/* Kernels measured by others, none of which was used to set a value. The ratio of two of their
+ * rates is compared, so the device's speed does not matter. H100: Shah et al., 2024 (arXiv
+ * 2407.08608), figures 5 and 6; A100: Dao-AILab/flash-attention, issue 307; GB200: cuDNN, the same
+ * repository's pull request 2605. */
 static const struct measured {
     const char *name, *device;
     cs_flash version;
     cs_pass pass;
-    double features, tokens, tflops;                   /* of one kernel */
+    double features, tokens, tflops;                   /* one kernel */
     double other_features, other_tokens, other_tflops; /* and of another */
     double sides, tolerance;
 } measured[] = {

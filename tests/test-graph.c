@@ -1,4 +1,4 @@
-/* Task graphs: what the builder makes, what the checker refuses, how a circle is shown. */
+/* Task graphs: results of the builder, refusals of the checker, and how cycles are shown. */
 #include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "tests/random-graph.h"
@@ -109,7 +109,7 @@ static void test_builder(void **state)
     }
     assert_int_equal(cs_graph_check(&graph, NULL), CS_OK);
     cs_graph_finish(&graph);
-    cs_graph_finish(&graph); /* what is finished can be finished */
+    cs_graph_finish(&graph); /* a finished value can be finished again */
 }
 
 /* Many successors of many tasks, in the order of the edges; one edge given twice counts twice. */
@@ -211,7 +211,7 @@ static void test_describe_cuts_off(void **state)
         memset(text, '#', sizeof(text));
         snprintf(expected, size, "%s", whole);
         expect_text("cut off", expected, cs_graph_describe(&graph, 1, text, size));
-        expect_int("behind the end", '#', text[size]);
+        expect_int("after the end", '#', text[size]);
     }
     cs_graph_finish(&graph);
 }
@@ -354,7 +354,7 @@ static void test_refused(void **state)
     }
 }
 
-/* The largest total that fits: 5 bytes of activations beside it. */
+/* The largest total that fits, together with 5 bytes of activations. */
 static void test_largest_total(void **state)
 {
     (void)state;
@@ -395,7 +395,7 @@ typedef struct circle_row {
     uint32_t devices[MOST_TASKS];
     uint32_t n_edges;
     uint32_t edges[MOST_TASKS][2];
-    uint32_t length; /* of the circle */
+    uint32_t length; /* length of the circle */
 } circle_row;
 
 static cs_graph make_circle(const circle_row *row)
@@ -424,8 +424,8 @@ static bool leads_to(const cs_graph *graph, uint32_t before, uint32_t after)
     return found;
 }
 
-/* Reads the message back: the right number of tasks, each waiting for the one before it, and the
- * first one again at the end. Where tasks are left out ("..."), nothing is known. */
+/* Reads the message back: the right number of tasks, each waiting for the previous task, and the
+ * first one again at the end. Tasks that are left out ("...") are not checked. */
 static void expect_circle(const circle_row *row, const cs_graph *graph, char *message)
 {
     char head[96];
@@ -446,7 +446,7 @@ static void expect_circle(const circle_row *row, const cs_graph *graph, char *me
         unsigned int micro, stage, device;
         if (sscanf(at, "F0.%u of stage %u on device %u", &micro, &stage, &device) != 3 ||
             micro != stage || device != row->devices[micro])
-            fail_msg("%s: \"%s\" is no task", row->name, at);
+            fail_msg("%s: \"%s\" is not a task", row->name, at);
         if (before != CS_NONE && !leads_to(graph, before, micro))
             fail_msg("%s: task %u does not wait for task %" PRIu32, row->name, micro, before);
         first = first == CS_NONE ? micro : first;
@@ -458,7 +458,7 @@ static void expect_circle(const circle_row *row, const cs_graph *graph, char *me
     expect_int(row->name, row->length > SHOWN, gaps);
 }
 
-/* Program order is that of the ids on each device. */
+/* Each device runs its tasks in the order of ids. */
 static const circle_row circles[] = {
     {"a task and itself", 1, 1, {0}, 1, {{0, 0}}, 1},
     {"two tasks", 2, 2, {0, 1}, 2, {{0, 1}, {1, 0}}, 2},
@@ -472,7 +472,7 @@ static const circle_row circles[] = {
      6,
      {{0, 1}, {1, 2}, {2, 3}, {3, 1}, {3, 4}, {4, 5}},
      3},
-    {"the first task behind it", 3, 3, {0, 1, 2}, 3, {{1, 2}, {2, 1}, {2, 0}}, 2},
+    {"the first task after it", 3, 3, {0, 1, 2}, 3, {{1, 2}, {2, 1}, {2, 0}}, 2},
     {"as many as are shown", 12, 1, {0}, 1, {{11, 0}}, 12},
     {"one more than are shown", 13, 1, {0}, 1, {{12, 0}}, 13},
     {"many more than are shown", 64, 1, {0}, 1, {{63, 0}}, 64},
@@ -528,7 +528,7 @@ static void test_order(void **state)
     }
 }
 
-/* Of 0 -> 1 -> (2 <-> 3) -> 4 and 5, alone, the tasks 0, 1 and 5 have a place. */
+/* In 0 -> 1 -> (2 <-> 3) -> 4, with 5 alone, only the tasks 0, 1 and 5 have a place. */
 static void test_order_with_a_circle(void **state)
 {
     (void)state;

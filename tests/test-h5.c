@@ -1,4 +1,4 @@
-/* The layer over HDF5: what is written comes back, and a failure leaves nothing behind. */
+/* The layer over HDF5: values that are written come back, and failures leave no files. */
 #include "sim/core/trace/h5.h"
 
 #include "tests/expect.h"
@@ -488,7 +488,7 @@ static void test_full_device(void **state)
                  write_file("/dev/full", 5000, NULL, &error), &error);
 }
 
-/* In a process of its own, which ends as programs do; what it printed is in "said". */
+/* Runs a function in a separate process, which ends normally; its output is in "said". */
 static int run_child(void *const *state, void (*function)(const char *path))
 {
     char path[PATH];

@@ -4,10 +4,10 @@
 #include "tests/run-scenario.h"
 
 /* A block of Llama, of 2 x 32 tokens, 64 features, 128 in the middle and 4 heads, in bf16. Of the
- * MLP PyTorch keeps what each operator reads: the gate for its activation ("act"), the activated
- * gate and the other half for their product ("mul"), the product for "down_proj". Each of these is
- * 64 x 128 x 2 bytes. Attention that is no fused kernel keeps its weights, 4 x 32 x 32 of a sample,
- * x 2 x 2 bytes. */
+ * MLP, PyTorch keeps the inputs of each operator: the gate for its activation ("act"), the
+ * activated gate and the other half for their product ("mul"), the product for "down_proj". Each of
+ * these is 64 x 128 x 2 bytes. Attention without a fused kernel keeps its weights, 4 x 32 x 32 per
+ * sample, x 2 x 2 bytes. */
 #define LLAMA                                                                                      \
     "{'schema_version': 1, 'name': 't', 'model': {'name': 'llama', 'parameters': {'layers': 1, "   \
     "'hidden': 64, 'heads': 4, 'kv_heads': 4, 'intermediate': 128, 'sequence': 32, 'vocabulary': " \
@@ -34,7 +34,7 @@ static const struct {
     {"'recompute_operators': ['act', 'mul'], 'discard_operators': ['mul']", 2 * FEATURES, ""},
     /* a name within another one repeats nothing more */
     {"'recompute_operators': ['mlp', 'layers.0.mlp.act']", 4 * FEATURES, ""},
-    /* of what it makes the addition behind it keeps nothing */
+    /* the addition after it keeps nothing of its result */
     {"'recompute_operators': ['down_proj']", 0, IDLE("down_proj") "; leave it out"},
     /* one of two */
     {"'recompute_operators': ['attention', 'mul']", WEIGHTS, IDLE("mul") KEPT},

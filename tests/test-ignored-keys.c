@@ -26,26 +26,25 @@
 #define UP_AND_DOWN "'topology': 'fat_tree', 'down': [4, 2], 'up': [1], 'bandwidth': '1 GB/s'"
 #define NODES       ", 'gpus_per_node': 2, 'network': {'topology': 'ring', 'bandwidth': '1 GB/s'}"
 
-static const char named[] = "a named model", ideal[] = "a \"name\" other than \"ideal\"",
-                  narrow[] = "the precisions fp8, mxfp8 and nvfp4",
-                  delays[] = "a \"fidelity\" other than \"flow\"",
-                  played[] = "\"allocator\": \"pytorch\"", experts[] = "\"expert\" above 1",
-                  zero_3[] = "\"zero\": 3", kept[] = "\"zero\": 3 and without \"gather_once\"",
-                  ecmp[] = "\"routing\": \"ecmp\"",
-                  undescribed[] = "switches that \"down\" and \"up\" do not describe",
-                  nics[] = "\"nics\" above 0", sockets[] = "\"sockets\" above 1",
-                  own_nics[] = "nodes that have no NICs of their own",
-                  meeting[] =
-                      "a \"sharing\" by which messages meet: max_min, or phi with \"count\"",
-                  linked[] = "a topology that has links",
-                  meshes[] = "a section \"parallel\" and mini-batches that do not overlap";
+static const char
+    named[] = "a named model",
+    ideal[] = "a \"name\" other than \"ideal\"", narrow[] = "the precisions fp8, mxfp8 and nvfp4",
+    delays[] = "a \"fidelity\" other than \"flow\"", played[] = "\"allocator\": \"pytorch\"",
+    experts[] = "\"expert\" above 1", zero_3[] = "\"zero\": 3",
+    kept[] = "\"zero\": 3 and without \"gather_once\"", ecmp[] = "\"routing\": \"ecmp\"",
+    undescribed[] = "switches that \"down\" and \"up\" do not describe",
+    nics[] = "\"nics\" above 0", sockets[] = "\"sockets\" above 1",
+    own_nics[] = "nodes that have no NICs of their own",
+    meeting[] = "a \"sharing\" with contention between messages: max_min, or phi with \"count\"",
+    linked[] = "a topology that has links",
+    meshes[] = "a section \"parallel\" and mini-batches that do not overlap";
 
 typedef struct ignored {
     const char *key;      /* JSON pointer */
     const char *scenario; /* all but the braces around it, and the end of the key's section */
     const char *section;  /* ", 'memory': {" if the scenario does not have it */
     const char *value;    /* the key with its value */
-    const char *with;     /* what it has an effect with */
+    const char *with;     /* condition for an effect */
 } ignored;
 
 static const ignored rows[] = {
@@ -357,7 +356,7 @@ static void latency_beside_nccl(void **state)
     }
 }
 
-/* Two devices that sum gradients beside traffic from the one to the other. Delays take as long as
+/* Two devices that sum gradients during traffic from one to the other. Delays take as long as
  * without it, which the warning says; messages share the link. */
 static void background_beside_delays(void **state)
 {
@@ -373,11 +372,11 @@ static void background_beside_delays(void **state)
         bool slower;
     } kinds[] = {
         {"analytic",
-         "test: /platform/background: does not slow down collectives, which are delays here "
+         "test: /platform/background: does not slow down collectives, because they are delays "
          "(/collectives/fidelity is \"analytic\"); with \"flow\" they share links",
          false},
         {"alpha_beta",
-         "test: /platform/background: does not slow down collectives, which are delays here "
+         "test: /platform/background: does not slow down collectives, because they are delays "
          "(/collectives/fidelity is \"alpha_beta\"); with \"flow\" they share links",
          false},
         {"flow", "", true},

@@ -28,7 +28,7 @@ static void add(text *to, const char *format, ...)
 typedef struct nccl_log {
     const char *program;   /* NULL: not said */
     uint32_t ranks, hosts; /* ranks 0: not said */
-    double factor;         /* of the bus bandwidth */
+    double factor;         /* factor of the bus bandwidth */
     double alpha, beta;    /* us, us per byte; in place a tenth less */
     bool old;              /* 2.0 to 2.12: no groups, no root, "error" for "#wrong" */
 } nccl_log;
@@ -183,7 +183,7 @@ static void test_nccl_several(void **state)
     cs_costs_finish(&costs);
 }
 
-/* What is wrong with a log, told by its line. The header is in line 17 with 8 ranks: version,
+/* Errors in a log, reported with their line. The header is in line 17 with 8 ranks: version,
  * test, nThread, #, Using, 8 ranks, NCCL, #, places; rows from 19 on. */
 static const struct {
     const char *name, *cut, *put; /* the first `cut` becomes `put`; NULL: the end of the log */
@@ -218,7 +218,7 @@ static void test_nccl_broken(void **state)
         if (broken[i].put)
             add(&made, "%s%s", broken[i].put, at + strlen(broken[i].cut));
         else if (strchr(broken[i].cut, '#') == NULL)
-            add(&made, "%.90s", at); /* the row, but for its end */
+            add(&made, "%.90s", at); /* the row, without its end */
         expect_int(broken[i].name, CS_INVALID, import_nccl(&made, &dated, &costs, &error));
         if (!strstr(error.text, broken[i].message))
             fail_msg("%s: %s", broken[i].name, error.text);
@@ -226,8 +226,7 @@ static void test_nccl_broken(void **state)
     }
 }
 
-/* What the option says may not stand against what the log says, and cannot be meant for two
- * tables. */
+/* The option must not contradict the log, and cannot apply to two tables. */
 static void test_nccl_collective(void **state)
 {
     (void)state;
@@ -271,14 +270,14 @@ static cs_status import_osu(const char *log, const cs_import_options *options, c
     return cs_import_osu("osu.log", log, strlen(log), options, costs, &report, error);
 }
 
-/* Three sizes, of 10 us + 0.001 us per byte of what is sent in all: 10, 1034, 2058. Of osu_bw 1024
+/* Three sizes, each 10 us + 0.001 us per byte sent in total: 10, 1034, 2058. Of osu_bw 1024
  * B at 512 MB/s take 2 us, 2048 B at 682.67 MB/s 3 us: alpha is 1 us. */
 static const struct {
     const char *name, *log;
     uint32_t ranks;
     cs_cost_collective collective;
     uint32_t found;      /* ranks of the entry */
-    int64_t first_bytes; /* of its first point */
+    int64_t first_bytes; /* bytes of its first point */
     double first_us, alpha_us, beta_us;
 } osu[] = {
     {"latency, 7.5",

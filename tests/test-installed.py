@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `meson install` brings: test-installed.py CHECK_LINKS BUILD_ROOT [PYTHON]
 
-Installs into an empty folder, and looks there for what the program and its pages name.
+Installs into an empty folder, and looks there for all files that the program and its pages name.
 """
 import glob
 import json
@@ -67,8 +67,8 @@ class Installed(unittest.TestCase):
             self.assertEqual((done.returncode, json.loads(done.stdout)['valid']), (0, True), name)
 
     def test_library(self):
-        """The example links with the shared library and with the archive, by what pkg-config
-        says."""
+        """The example links with the shared library and with the archive, with the flags that
+        pkg-config says."""
         if not (shutil.which('cc') and shutil.which('pkg-config')):
             self.skipTest('needs cc and pkg-config')
         found, = glob.glob(self.folder.name + '/**/clustersim.pc', recursive=True)

@@ -61,7 +61,7 @@ static const char vee[] =
     "\"F0@1  F0@2 F1@1  F1@2 B0@2 W0@2  F2@1 B0@1 W0@1 F2@2 B1@2 W1@2  "
     "F3@1 B1@1 W1@1 F3@2 B2@2 W2@2  B2@1 B3@2  B3@1 W2@1 W3@2 W3@1\"]}";
 
-/* Of two micro-batches the same without the others: the second device gets its gradients late. */
+/* Two micro-batches, the same without the others: the second device gets its gradients late. */
 static const char short_vee[] =
     "{\"kind\": \"custom\", \"micro_batches\": 2, \"stage_devices\": [0, 1, 1, 0], "
     "\"device_tasks\": ["
@@ -219,8 +219,8 @@ static void test_zero_bubble_forms(void **state)
     }
 }
 
-/* 1f1b with f = 1 s, b = 2 s, latency c: up to 2c = f + b the eager warm-up hides every message
- * but those of one way down and one back, which the shortest does not; beyond it the form does not
+/* 1f1b with f = 1 s, b = 2 s, latency c: up to 2c = f + b the eager warm-up overlaps every message
+ * except one way down and one back, unlike the shortest warm-up; beyond it the form does not
  * apply. */
 static void check_eager(uint32_t P, uint32_t M, uint32_t half_seconds)
 {
@@ -271,7 +271,7 @@ static cs_time vee_seconds(const vee_case *of)
     return of->n * 2 * (cs_time)of->M * (f + b + w) + (of->P - 1) * (once + (of->n - 1) * often);
 }
 
-/* Of stages that keep 10 bytes a micro-batch; finished by small_run_finish. */
+/* Runs stages that keep 10 bytes per micro-batch; finished by small_run_finish. */
 static void run_vee(const char *schedule, const vee_case *of, small_run *run)
 {
     cs_layer layers[16];

@@ -263,7 +263,7 @@ class Commands(Case):
         self.assertIn('interrupted', process.communicate(timeout=30)[1])
 
     def test_killed(self):
-        """Programs that were started end with the one that started them, even when it is killed."""
+        """Child processes end with their parent, even when it is killed."""
         self.program('gnuplot', SLOW)
         self.run_short('a.h5')
         process = self.start('plot', 'a.h5', '-o', 'out.svg')

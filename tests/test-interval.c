@@ -1,5 +1,4 @@
-/* The interval around a predicted step time: what the model in a file says, and how often it
- * holds. */
+/* The interval around a predicted step time: contents of a model's file, and coverage. */
 #include "sim/study/validate/interval.h"
 #include "tests/expect.h"
 

@@ -1,4 +1,4 @@
-/* Strict JSON: what is taken, what is refused and where, in linear time; pointers, printing,
+/* Strict JSON: accepted and refused input, with positions, in linear time; pointers, printing,
  * setting single values. */
 #include "sim/base/json.h"
 #include "tests/expect.h"
@@ -487,7 +487,8 @@ static const struct {
      "{\n  \"b\": 1,\n  \"a\": {\n    \"c\": [1, 2]\n  }\n}\n"},
     {"strings", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\\u007f\xc3\xa9\\ud83d\\ude00\"",
      "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u007f\xc3\xa9\xf0\x9f\x98\x80\"\n"},
-    {"what a terminal obeys", "\"\xc2\x9b\xe2\x80\xae\xc2\xa0\"", "\"\\u009b\\u202e\xc2\xa0\"\n"},
+    {"control characters of terminals", "\"\xc2\x9b\xe2\x80\xae\xc2\xa0\"",
+     "\"\\u009b\\u202e\xc2\xa0\"\n"},
     {"key", "{\"\\\"\":1}", "{\n  \"\\\"\": 1\n}\n"},
     {"whole numbers",
      "[0,2147483648,4294967296,1e15,999999999999999,9007199254740991,-9007199254740992]",
@@ -526,7 +527,7 @@ static void prints_null_for_what_is_no_number(void **state)
     cJSON_Delete(root);
 }
 
-/* U+FFFD, which stands for what is no character. */
+/* U+FFFD, which replaces invalid characters. */
 static void prints_bytes_that_are_no_text(void **state)
 {
     (void)state;
@@ -664,7 +665,7 @@ static void a_document_cannot_be_set_too_deep(void **state)
     cJSON_Delete(root);
 }
 
-/* What has no number or no text is null; an earlier failure stays one. */
+/* NaN and missing texts become null; an earlier failure persists. */
 static void adds_for_writing(void **state)
 {
     (void)state;

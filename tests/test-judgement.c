@@ -1,5 +1,5 @@
-/* What predictions say about themselves, on small cases by hand: how layouts are ranked, trends,
- * verdicts, other tools. */
+/* Judgement of predictions, on small cases by hand: ranking of layouts, trends, verdicts, other
+ * tools. */
 #include "sim/base/text-stream.h"
 #include "sim/study/validate/judgement.h"
 #include "tests/expect.h"
@@ -183,8 +183,8 @@ static void finds_trends(void **state)
     finish(&points, &predictions, &judgement);
 }
 
-/* Of four runs out of memory two were predicted to be, one only without recomputation; of three
- * that fitted, one was predicted not to. */
+/* Of four runs out of memory, two were predicted to be, one only without recomputation; of three
+ * runs that fitted, one was predicted not to. */
 static void counts_verdicts(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Operators: gradients against finite differences of the loss, through whole networks; and losses
- * and gradients of other backends (CS_TEST_BACKEND) against those of the CPU. */
+/* Operators: gradients against finite differences of the loss, through whole networks; losses and
+ * gradients of other backends (CS_TEST_BACKEND) against the CPU's. */
 #include "calib/bench/cpu/cpu-backend.h"
 #include "calib/bench/train/trainer.h"
 #ifdef CS_TEST_BACKEND
@@ -323,7 +323,7 @@ static void compare(const char *network, const training *a, const training *b)
                      y[i], b->backend->name);
 }
 
-/* One step of training, and the loss behind it. */
+/* One step of training, and the loss after it. */
 static void check_same(const char *name, build *network, uint32_t batch, cs_precision precision)
 {
     const cs_backend *backends[] = {&cs_backend_cpu, &CS_TEST_BACKEND};
@@ -370,7 +370,7 @@ static void test_same(void **state)
 
 /* ---- mixed precision ---- */
 
-/* Own kernels only; weights of several operators, of which some have no multiple of 16 bytes. */
+/* Own kernels only; some operators have weights whose size is not a multiple of 16 bytes. */
 static void narrow(cs_net *net)
 {
     cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 5), 7, 9);

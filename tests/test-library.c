@@ -1,11 +1,10 @@
-/* libclustersim through its public header alone: figures, columns, failures, and two threads at
+/* libclustersim through its public header only: metrics, columns, failures, and two threads at
  * once.
  *
  * The scenario: 4 layers of 1 ms forward and 2 ms backward on 2 devices, GPipe with 2
  * micro-batches, messages that take no time. A stage has 2 layers, F = 2 ms and B = 4 ms, so an
- * iteration takes
- * (2 + 2 - 1) (F + B) = 18 ms, of which each device computes 2 (F + B) = 12 ms: the bubble is
- * 1/3. */
+ * iteration takes (2 + 2 - 1) (F + B) = 18 ms, and each device computes for 2 (F + B) = 12 ms: the
+ * bubble is 1/3. */
 #include "sim/library/clustersim.h"
 
 #include <setjmp.h>
@@ -231,7 +230,7 @@ static const clustersim_column *column_of(const clustersim_result *result, const
     for (size_t i = 0; i < n; i++)
         if (strcmp(columns[i].table, table) == 0 && strcmp(columns[i].name, name) == 0)
             return &columns[i];
-    fail_msg("there is no column %s of %s", name, table);
+    fail_msg("no column %s in %s", name, table);
     return NULL;
 }
 
@@ -242,7 +241,7 @@ static const clustersim_attribute *attribute_of(const clustersim_result *result,
     for (size_t i = 0; i < n; i++)
         if (strcmp(attributes[i].name, name) == 0)
             return &attributes[i];
-    fail_msg("there is no attribute %s", name);
+    fail_msg("no attribute %s", name);
     return NULL;
 }
 

@@ -52,13 +52,13 @@ static const uint8_t dgx1[8][8] = {{0, 1, 1, 2, 2, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 
                                    {2, 0, 0, 0, 0, 1, 1, 2}, {0, 2, 0, 0, 1, 0, 2, 1},
                                    {0, 0, 1, 0, 1, 2, 0, 2}, {0, 0, 0, 1, 2, 1, 2, 0}};
 
-/* The first n GPUs of a DGX-1, in links of 25 GB/s. A ring and the same backwards take two links of
- * each GPU, so no more fit than half of the links that a GPU has to the others:
- *   2        one ring takes the link each way: there is nothing to search for
+/* The first n GPUs of a DGX-1, in links of 25 GB/s. A ring and its reverse take two links of each
+ * GPU, so at most half as many fit as a GPU has links to the others:
+ *   2        one ring takes the link each way: no search is needed
  *   3        0 has two links: one ring both ways, 0 1 2
  *   4        0 has four links: 0 3 2 1 and 0 3 1 2, both ways
  *   5        all links of 4 go to 0: no ring
- *   6        every ring passes 4 between 0 and 5, to which it has one link: 0 4 5 1 2 3
+ *   6        every ring passes 4 between 0 and 5, and 4 has one link to 5: 0 4 5 1 2 3
  *   7        4 and 6 have four links each: 0 4 6 5 1 2 3 and 0 4 5 6 2 1 3
  *   8        all have six: 0 3 2 1 5 6 7 4 twice and 0 1 3 7 5 4 6 2
  * A P100 has one link to each neighbour, four in all: two rings both ways. */
@@ -140,7 +140,7 @@ static uint32_t most_with(slow *s, uint32_t from)
     return most;
 }
 
-/* Of the bandwidth u of each link and of its half, with the most of all sets of rings. */
+/* Sums the bandwidth u of each link and of its half, for the best of all sets of rings. */
 static double slow_total(uint32_t n, const double *widths)
 {
     double best = 0;
@@ -247,10 +247,11 @@ static void test_platforms(void **state)
     cs_platform_finish(&crossbar);
 }
 
-/* What forms take for a message of rings: on a DGX-1 six rings of 25 GB/s over eight GPUs, four
- * over the first four; a pair has one ring over one link, and so have pairs in two nodes, over a
- * NIC of 12 GB/s. Where not all groups have rings over links, as of five GPUs and five, one ring is
- * taken: the links of GPU 4 lead to GPU 0, and on its way to it the message of 3 passes 0. */
+/* Bandwidths that closed forms use for messages of rings: on a DGX-1 six rings of 25 GB/s over
+ * eight GPUs, four over the first four; a pair has one ring over one link, and so have pairs in two
+ * nodes, over a NIC of 12 GB/s. If not all groups have rings over links, as with five GPUs and
+ * five, one ring is used: the links of GPU 4 lead to GPU 0, and on its way to it the message of 3
+ * passes 0. */
 static void test_hops(void **state)
 {
     (void)state;

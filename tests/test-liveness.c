@@ -1,10 +1,9 @@
-/* The memory of divided networks against a slow walk: a list of all that takes memory in a forward
- * and a backward, each with its birth and its last use, in which what is live at an instant is
- * looked up thing by thing. From the program come the local network's operators, the shapes that
- * they read and make, the halos and which gathers backward repeats (test-net-local.c,
- * test-split-conv.c), and where layers end; what is kept, shared, made and given back is decided
- * here once more, from the rules in op-cost.h, kept.h, backward-memory.h, recompute.h and
- * net-local.h.
+/* The memory of divided networks against a slow walk: a list of everything that takes memory in a
+ * forward and a backward, each with its birth and its last use, which is searched for live entries
+ * at each instant. From the program come the local network's operators, their input and output
+ * shapes, the halos and the gathers that backward repeats (test-net-local.c, test-split-conv.c),
+ * and where layers end; what is saved, shared, allocated and freed is decided here independently,
+ * by the rules in op-cost.h, kept.h, backward-memory.h, recompute.h and net-local.h.
  *
  * Operator p of n runs forward at the instant p, and backward at the instant 2 n - 1 - p. */
 #include "sim/model/kept.h"
@@ -21,9 +20,9 @@ enum { GRAPHS = 1000, TRANSFORMERS = 300, IMAGES = 500, MOST_MEMORIES = 1 << 16 
 
 typedef enum thing_kind {
     KEPT,     /* a tensor of the network, or what an operator keeps besides */
-    GRADIENT, /* of an activation */
-    WORK,     /* of a kernel, or of a run that computes again */
-    ARRIVING, /* what is gathered again beside a computation: no workspace of a layer */
+    GRADIENT, /* gradient of an activation */
+    WORK,     /* workspace of a kernel, or of a recomputed run */
+    ARRIVING, /* tensor gathered again during a computation: not the workspace of a layer */
 } thing_kind;
 
 typedef struct thing {
@@ -105,7 +104,7 @@ static const cs_op *writer_of(const walk *w, cs_tensor t)
     return writer;
 }
 
-/* Whose memory a tensor has: that of what it is a view of, or what it was written over. */
+/* Returns the tensor whose memory a tensor shares: as a view, or because it is written in place. */
 static cs_tensor home_of(const walk *w, cs_tensor t, bool in_place)
 {
     const cs_op *op = writer_of(w, t);
@@ -177,7 +176,7 @@ static double thin(const walk *w)
     }
 }
 
-/* Whether the gradient of its weights is a product of what it reads as that was cast forward. */
+/* Whether the gradient of its weights is a product with its input as cast in the forward. */
 static bool reads_cast(const walk *w, const cs_op *op)
 {
     return thin(w) > 0 && (op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR) &&
@@ -237,7 +236,7 @@ static int64_t of_attention(const walk *w, const cs_op *op)
            (op->attention.dropout > 0 ? weights * (1 + width_of(w)) : 0);
 }
 
-/* Bytes that an operator keeps and that are no tensor of the network, but for halos. */
+/* Bytes that an operator keeps and that are not tensors of the network, except halos. */
 static int64_t kept_besides(const walk *w, const cs_op *op)
 {
     const int64_t x = elements(w, op->inputs[0]), width = width_of(w);
@@ -275,7 +274,7 @@ static int64_t halo_bytes(const walk *w, int64_t of_sample)
 
 /* ---- gathers that backward repeats ---- */
 
-/* Not of one that runs again itself, nor of what is kept for an operator that runs again. */
+/* Not for an operator that is recomputed, nor for tensors kept for a recomputed operator. */
 static bool repeats_gather(const walk *w, uint32_t p)
 {
     bool repeats = w->net->ops[p].gathers_again && w->runs[p] == 0;
@@ -317,8 +316,8 @@ static bool is_wanted(const walk *w, cs_tensor t)
     return wanted;
 }
 
-/* From the backward of the last operator that reads it to that of the first one that needs it, or
- * to the sum that its gradient of weights is computed beside. */
+/* From the backward of its last reader to the backward of the first operator that needs it, or to
+ * the sum that overlaps its gradient of weights. */
 static void add_gathered(walk *w, cs_tensor home, uint32_t exchange)
 {
     uint32_t first = UINT32_MAX, last = 0;
@@ -445,8 +444,8 @@ static life life_of(const walk *w, cs_tensor home)
     return l;
 }
 
-/* The last operator of a run; or the last behind it in whose backward something is needed that the
- * run discards: it is computed again in front of that. */
+/* Returns the last operator of a run; or the last operator after it whose backward needs something
+ * that the run discards: the run is recomputed before that. */
 static uint32_t end_of_run(const walk *w, uint32_t run)
 {
     uint32_t last = run - 1;
@@ -498,8 +497,8 @@ static void add_tensor(walk *w, cs_tensor home)
     }
 }
 
-/* The cast of what an operator reads, for all narrow products behind it that read the same; where
- * it was gathered and is gathered again, of the part that was there before. */
+/* Bytes of the cast of an operator's input, for all later narrow products with the same input; if
+ * it was gathered and is gathered again, of the previous part. */
 static int64_t own_cast(const walk *w, uint32_t p)
 {
     const cs_tensor t = w->net->ops[p].inputs[0];
@@ -510,7 +509,7 @@ static int64_t own_cast(const walk *w, uint32_t p)
     return cast_bytes(w, elements(w, part ? w->net->ops[exchange].inputs[0] : t));
 }
 
-/* Of what a run discards, or of what is gathered of that. */
+/* Whether the cast belongs to a discarded tensor of a run, or to one gathered from it. */
 static bool is_cast_of_discarded(const walk *w, uint32_t p)
 {
     cs_tensor t = home_of(w, w->net->ops[p].inputs[0], true);
@@ -530,10 +529,10 @@ static int64_t cast_weights(const walk *w, const cs_op *op)
                : 0;
 }
 
-/* PyTorch's operators, each with its result: a copy in float32 unless the logits are that; backward
- * the gradient of the logarithms and of the copy, which is the logits' where there is none, and
- * from which that of the logits is made when the first of the two has gone. With a part of the
- * vocabulary one more in float32, forward and backward. */
+/* PyTorch's operators, each with its result: a copy in float32 unless the logits already are;
+ * backward the gradients of the logarithms and of the copy (of the logits if there is no copy);
+ * from the latter the gradient of the logits is computed when the first has been freed. With a part
+ * of the vocabulary one more in float32, forward and backward. */
 static void add_loss(walk *w, uint32_t p)
 {
     const int64_t single = 4 * elements(w, w->net->ops[p].inputs[0]);
@@ -636,7 +635,7 @@ static uint32_t make_gradient(gradients *g, int64_t bytes, uint32_t now)
     return g->w->n_things;
 }
 
-/* Another tensor has its gradient there, or a gradient of weights will be made of it. */
+/* Another tensor has its gradient there, or a gradient of weights will be computed from it. */
 static bool is_shared(const gradients *g, uint32_t thing_at, uint32_t now)
 {
     uint32_t users = g->w->things[thing_at - 1].last > now;
@@ -808,7 +807,7 @@ static void set_bytes(player *p, memory *at, int64_t bytes)
     p->most = p->live > p->most ? p->live : p->most;
 }
 
-/* Returns the most that is there at once. */
+/* Returns the peak. */
 static int64_t play(player *p, const cs_tape_event *events, uint32_t n, bool backward)
 {
     p->most = p->live;

@@ -1,10 +1,10 @@
-/* What the kernels of a loss move, by hand (loss-kernels.h). */
+/* Traffic of a loss's kernels, by hand (loss-kernels.h). */
 #include "sim/model/loss-kernels.h"
 #include "tests/expect.h"
 
 #include <string.h>
 
-/* Of 2 samples of 3 tokens, each with 5 logits: 30 of them. */
+/* 2 samples of 3 tokens with 5 logits each: 30 logits. */
 static cs_op_cost cost_of(cs_runtime_kernels kernels, cs_precision precision)
 {
     cs_net net = {0};
@@ -24,7 +24,7 @@ static cs_op_cost cost_of(cs_runtime_kernels kernels, cs_precision precision)
     return cost;
 }
 
-/* Bytes of a logit, in the order in which the frameworks' lines read (r) and write (w) it. bf16:
+/* Bytes per logit, in the order of reads (r) and writes (w) in the frameworks' code. bf16:
  *   stepwise  cast r2 w4, max r4, subtract r4 w4, exp r4 w4, sum r4, divide r4 w4: 38; backward
  *             multiply r4 w4, cast r4 w2: 14. Kernels: these 6; mask: 3; target: clone, subtract,
  *             fill; arange, index, clone, fill; of a row: log, subtract: 18. Backward: these 2;
@@ -34,9 +34,9 @@ static cs_op_cost cost_of(cs_runtime_kernels kernels, cs_precision precision)
  *             r4 w4, cast r4 w2: 22, and the gradient at the targets
  *   parallel  cast r2 w4, max r4, subtract r4 w4, exp r4 w4, sum r4, subtract r4 w4: 38; zeros w4,
  *             exp r4 w4, add r4 r4 w4, multiply r4 w4, cast r4 w2: 38
- * fp32 needs no casts, but what is jitted is one kernel with the maximum that a cast may be in: it
- * reads 4 and writes 4. Fused, as it is without a runtime: logits and logarithms, of 3 x 2 targets
- * 8 bytes; backward the gradient besides. */
+ * fp32 needs no casts, but the jitted kernel also contains the maximum, so it reads 4 and writes 4.
+ * Fused, as without a runtime: logits and logarithms, and 8 bytes for each of 3 x 2 targets; in the
+ * backward also the gradient. */
 static void moves_logits(void **state)
 {
     (void)state;

@@ -44,7 +44,7 @@ static void compare_traces(const char *text, const cs_trace *whole, const cs_tra
     }
 }
 
-/* Each number that the run with little memory gives, but for the hash and the name of a task. */
+/* Compares all numbers of the run with low memory, except the hash and the name of a task. */
 static void compare_json(const char *text, const cJSON *whole, const cJSON *low)
 {
     const char *key = low->string ? low->string : "";
@@ -79,7 +79,7 @@ static void compare_reports(const char *text, const cs_scenario *scenario,
     cJSON_Delete(found);
 }
 
-/* What low-memory.h says. */
+/* The conditions of low-memory.h. */
 static bool should_apply(const cs_scenario *scenario, const cs_simulation *whole)
 {
     const cs_platform *platform = &scenario->platform;
@@ -137,7 +137,7 @@ static void test_schedules(void **state)
         }
         gsl_rng_free(random);
     }
-    assert_true(n_done > n); /* of those of several schedules at least half */
+    assert_true(n_done > n); /* at least half of the runs of several schedules */
 }
 
 /* Messages that take no time, so that a chain of tasks is run at one instant. */
@@ -155,7 +155,7 @@ static void test_custom(void **state)
 
 /* ---- graphs ---- */
 
-/* Two devices, and a class of 1 ns for each, of which the first has 5 bytes. */
+/* Two devices, and a class of 1 ns for each; the first class has 5 bytes. */
 typedef struct small {
     cs_platform platform;
     cs_builder *builder;

@@ -1,7 +1,7 @@
-/* Collectives as transfers. What a lowered all-reduce does is replayed with symbolic data: every
- * chunk on every rank is a set of the ranks that contributed to it, tasks start and end in a random
- * order that the dependencies allow, and in the end every rank must hold the sum of all, in which
- * each contributed once. */
+/* Collectives as transfers. A lowered all-reduce is replayed with symbolic data: every chunk on
+ * every rank is a set of the ranks that contributed to it, tasks start and end in a random order
+ * that the dependencies allow, and in the end every rank must hold the complete sum, with one
+ * contribution of each rank. */
 #include "sim/core/lower/lower.h"
 
 #include "sim/base/random.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_RANKS = 9, MOST_RINGS = 3, N_DEVICES = 12 };
 
-/* One all-reduce per mini-batch over these ranks; stage g of the graph stands for ring g. */
+/* One all-reduce per mini-batch over these ranks; stage g of the graph represents ring g. */
 typedef struct ring {
     uint32_t n;
     uint32_t devices[MOST_RANKS];
@@ -139,9 +139,9 @@ static int64_t chunk_bytes(const ring *of, uint32_t chunk)
 
 /* ---- counts ---- */
 
-/* Per ring and mini-batch: 2(n - 1) sends by each of n ranks, each to the next one. Rank r sends
- * every chunk twice, but r + 1 once (it is the one that it completes, and need not reduce any
- * further) and r + 2 once (the next rank completed that one). */
+/* Per ring and mini-batch: 2(n - 1) sends by each of n ranks, each to the next rank. Rank r sends
+ * every chunk twice, except r + 1 once (the chunk that it completes, so no further reduction is
+ * needed) and r + 2 once (the next rank completed that one). */
 static void expect_counts(const scene *on, uint32_t iteration, uint32_t g)
 {
     const cs_graph *graph = &on->graph;
@@ -219,8 +219,8 @@ static uint32_t everyone(const ring *of)
     return (UINT32_C(1) << of->n) - 1;
 }
 
-/* The k-th send of rank q carries chunk q - k. Up to step n - 2 it is a sum of k + 1
- * contributions, to which the sender has added its own; after that it is complete. */
+/* The k-th send of rank q carries chunk q - k. Up to step n - 2 it is a sum of k + 1 contributions,
+ * including the sender's own; after that it is complete. */
 static void start_send(replay *r, uint32_t task)
 {
     const cs_class *cls = cs_graph_class(&r->scene->graph, task);

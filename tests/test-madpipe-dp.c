@@ -121,7 +121,7 @@ static cs_time least_load(const slow *s, uint32_t l, uint32_t p, cs_time t, int6
     return best;
 }
 
-/* What the slow one promises for the target, or 0. */
+/* The period that the slow implementation expects for the target, or 0. */
 static cs_time slow_promise(const slow *s)
 {
     uint32_t normal = s->chain->n_devices - (s->options->special != CS_MADPIPE_NONE);

@@ -1,4 +1,4 @@
-/* The planner madpipe: what it returns is valid, and where it must find a plan. */
+/* The planner madpipe: plans are valid, and found wherever they must be. */
 #include "schedules/plan/madpipe-dp.h"
 #include "schedules/plan/planner.h"
 #include "sim/base/random.h"
@@ -7,7 +7,7 @@
 
 enum { ROW_BYTES = 256, PARAMS_BYTES = 256 };
 
-/* Default parameters, but for those in `text`. */
+/* Default parameters, with the changes in `text`. */
 static const void *read_params(const char *text, char params[PARAMS_BYTES])
 {
     cs_arena arena;
@@ -59,7 +59,7 @@ static cs_time contiguous(const cs_chain *chain)
 
 static const struct {
     const char *params;
-    bool safe; /* what it promises for one stage per device is kept */
+    bool safe; /* its result for one stage per device is kept */
     bool none; /* no device with several stages */
 } kinds[] = {
     {"{\"iterations\": 20, \"special\": \"none\", \"time_limit\": 5}", true, true},
@@ -183,8 +183,8 @@ static void test_defaults(void **state)
     expect_int("K", 10, options.iterations);
 }
 
-/* A layer that keeps 10 bytes on a device of 5. Charged with g - 1 = 0 micro-batches it fits, and
- * 2 ps are promised, but no period schedules it; charged with g there is no allocation. */
+/* A layer that keeps 10 bytes on a device of 5. Charged with g - 1 = 0 micro-batches it fits, with
+ * an expected period of 2 ps, but no period schedules it; charged with g there is no allocation. */
 static void test_too_small(void **state)
 {
     (void)state;

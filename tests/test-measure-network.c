@@ -1,5 +1,5 @@
-/* Measuring a network from one process, the others being made up: which groups are measured, where
- * what is sent lies, what is refused, and that everything is given back when something fails. */
+/* Measuring a network from one process, with made-up peers: measured groups, places of messages in
+ * memory, refused input, and release of all resources after failures. */
 #include "calib/bench/measure/measure-network.h"
 #include "calib/bench/wire/host-memory.h"
 #include "tests/fake-backend.h"
@@ -31,7 +31,7 @@ typedef struct join {
 } join;
 
 static struct {
-    const void *sent[CALLS_MAX]; /* of messages, in their order */
+    const void *sent[CALLS_MAX]; /* messages, in order */
     uint32_t n_sent, n_joins, largest_window;
     join joins[RANKS_MAX];
 } seen;
@@ -51,7 +51,7 @@ cs_status cs_wire_largest(const cs_wire *wire, double *values, uint32_t n, cs_er
 {
     (void)wire;
     for (uint32_t i = 0; i < n; i++)
-        values[i] = values[i] == 0 ? 1e-6 : values[i]; /* of samples that only others take */
+        values[i] = values[i] == 0 ? 1e-6 : values[i]; /* samples that only other processes take */
     return cs_fake_turn(CS_FAKE_WIRE, "largest", error);
 }
 
@@ -303,8 +303,8 @@ static void test_refused(void **state)
     }
 }
 
-/* 160 MiB are free, of which two processes may take half for two buffers each: of 20 MiB.
- * 4 MiB for twice the cache and 16 MiB with the padding of a page are more, so 8 MiB it is. More
+/* 160 MiB are free, and two processes may use half for two buffers each: 20 MiB per buffer. 4 MiB
+ * for twice the cache and 16 MiB with the padding of a page are more, so the size is 8 MiB. More
  * than all of it is refused. */
 static void test_memory(void **state)
 {

@@ -1,4 +1,4 @@
-/* Measurements on a device whose clock only its work moves: what they come to is known. */
+/* Measurements on a device whose clock advances only by its work, so results are known. */
 #include "calib/bench/device/driver-version.h"
 #include "calib/bench/measure/measure.h"
 #include "tests/fake-backend.h"
@@ -204,7 +204,7 @@ static void test_copies(void **state)
                                  .direct = peer > 1};
         cs_costs costs;
         copy(&cs_backend_fake_gpu, &device, &costs);
-        expect_int("a quarter of what is free", 4 << 20, device.copied);
+        expect_int("a quarter of the free memory", 4 << 20, device.copied);
         expect_rate("memory", 2e12, rate_of(&costs, "device_read_write"));
         expect_rate("to the device", 25e9, rate_of(&costs, "host_to_device"));
         expect_rate("from the device", 20e9, rate_of(&costs, "device_to_host"));

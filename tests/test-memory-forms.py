@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Memory of whole models by category, beside closed forms: test-memory-forms.py SIM
+"""Memory of whole models by category, compared with closed forms: test-memory-forms.py SIM
 
 Weights, sums of gradients and states are counts of parameters times bytes over the devices that
-divide them; activations of Llama are counted tensor by tensor, those of GPT with attention by math
+divide them; activations of Llama are counted tensor by tensor, of GPT with attention by math
 by Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models (MLSys 2023,
 arXiv 2205.05198), equations 1 to 4.
 """
@@ -75,7 +75,7 @@ def kept_by_block(m):
 
 
 def kept(m):
-    """Blocks, what the last norm reads and makes, and logarithms in float32."""
+    """Blocks, input and result of the last norm, and logarithms in float32."""
     return TOKENS * (m['layers'] * kept_by_block(m) + 2 * 2 * m['hidden'] + 4 + 4 * WORDS)
 
 
@@ -87,8 +87,8 @@ class Forms(unittest.TestCase):
                                    msg=f'{name}: {category}: {got:.0f}, form {form:.0f}')
 
     def test_zero(self):
-        """States over 8 devices from stage 1 on, gradients from 2 on, weights at 3. What is still
-        being reduced is no part of the share: gradients are held to be no less."""
+        """States over 8 devices from stage 1 on, gradients from 2 on, weights at 3. Gradients that
+        are still being reduced do not belong to the share: gradients must be no less."""
         all_of = parameters(LLAMA_8B)
         for zero in range(4):
             device = run(LLAMA_8B, {'data': 8, 'zero': zero}, 8)
@@ -102,8 +102,8 @@ class Forms(unittest.TestCase):
             self.assertLessEqual(got, (share + in_flight) * (1 + SAME))
 
     def test_fsdp_of_70_billion(self):
-        """With all computed again a block keeps its input, of 2 bytes a feature; what is behind the
-        last runs once."""
+        """With full recomputation a block keeps its input, of 2 bytes per feature; everything after
+        the last runs once."""
         states = parameters(LLAMA_70B) / 64
         self.expect('none', run(LLAMA_70B, {'data': 64, 'zero': 3}, 64), weights=2 * states,
                     optimizer_states=12 * states, activations=kept(LLAMA_70B))
@@ -132,7 +132,7 @@ class Forms(unittest.TestCase):
                     weights=2 * (8 * block(LLAMA_8B) + WORDS * LLAMA_8B['hidden']) / 2)
 
     def test_adapters(self):
-        """Of rank 16 beside four products: 16 times what goes in and what comes out."""
+        """Rank 16 on four products: 16 times the sizes of input and output."""
         h, features = LLAMA_8B['hidden'], key_features(LLAMA_8B)
         trained = 32 * 16 * (2 * (h + h) + 2 * (h + features))
         lora = {'rank': 16, 'targets': ['q_proj', 'k_proj', 'v_proj', 'o_proj']}
@@ -155,7 +155,7 @@ class Forms(unittest.TestCase):
                     optimizer_states=12 * (dense / 8 + experts))
 
     def test_korthikanti(self):
-        """L s b h (34 + 5 a s / h) / t, the embedding's dropout, what the last norm reads and
+        """L s b h (34 + 5 a s / h) / t, the embedding's dropout, the input of the last norm and
         makes, and logarithms."""
         layers, s, b, h, a, words = 8, 1024, 2, 2048, 16, 51200
         model = {'layers': layers, 'hidden': h, 'heads': a, 'intermediate': 4 * h, 'sequence': s,

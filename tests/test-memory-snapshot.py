@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads a memory snapshot with Python's pickle, as PyTorch's viewer does, and checks that its
-fields are there and agree with each other and with what the run printed; and that the results
+fields are there and agree with each other and with the run's output; and that the results
 file's segments and blocks (read with h5py, if it is there) are the same, and add up.
 Usage: test-memory-snapshot.py SIM"""
 import json
@@ -134,8 +134,8 @@ def check_failure(device, blocks):
 
 
 def check_results(path, told, snapshot, fullest):
-    """Segments that are there at the end of each instant add up to what is reserved then; the peaks
-    are those of the samples; blocks fill the segments of their moment."""
+    """Segments that are there at the end of each instant add up to the memory reserved then; the
+    peaks agree with the samples; blocks fill the segments of their moment."""
     with h5py.File(path) as file:
         devices, samples, segments, blocks, tasks = (
             rows(file, group) for group in ("allocator", "reserved", "segments", "blocks", "tasks"))

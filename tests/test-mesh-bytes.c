@@ -1,8 +1,8 @@
-/* Bytes that the devices of a mesh hand each other in a mini-batch, by axis, purpose and kind of
- * collective, as scenarios plan them: of drawn networks, meshes and divisions of states, against
- * counts operator by operator from the papers' definitions.
+/* Bytes that the devices of a mesh exchange per mini-batch, by axis, purpose and kind of
+ * collective, as planned by scenarios: for random networks, meshes and shardings, compared with
+ * counts per operator from the papers' definitions.
  *
- * An axis is told by how many devices a group has, and by how far they are apart: device number
+ * An axis is identified by the size of its groups and the distance of their devices: device number
  * tensor + T (space + X (context + C data)). Experts are expert tensor + ET (expert + E data). */
 #include "sim/model/layout.h"
 #include "tests/expect.h"
@@ -36,7 +36,7 @@ static void add_flow(flows *to, cs_purpose purpose, cs_kind kind, cs_axes axes, 
     to->all[i].bytes += bytes;
 }
 
-/* What device 0 takes part in. */
+/* Collectives that device 0 takes part in. */
 static flows planned(const cs_scenario *scenario)
 {
     flows found = {0};
@@ -109,7 +109,7 @@ static void add_states(flows *to, const states *s, cs_axes all, cs_axes shard, i
     add_flow(to, CS_PURPOSE_WEIGHTS, CS_ALL_GATHER, shard, gathers * bytes);
 }
 
-/* A sum over other places of what a place has of the sum above. */
+/* A sum over other places of a place's part of the sum above. */
 static void add_parts(flows *to, const states *s, cs_axes over, cs_axes shard, int64_t bytes)
 {
     add_flow(to, CS_PURPOSE_GRADIENTS, CS_ALL_REDUCE, over,
@@ -123,7 +123,7 @@ typedef struct transformer {
     uint32_t tensor, context, data, shard, expert, expert_tensor, samples;
     uint32_t method; /* cs_context_method */
     bool sequences, regathers;
-    bool head_norms; /* of queries and keys, as Qwen3 has them */
+    bool head_norms; /* norms of queries and keys, as in Qwen3 */
     states states;
 } transformer;
 
@@ -361,10 +361,10 @@ static int64_t resting_weights(const cs_scenario *scenario)
 }
 
 /* Two blocks of 4 x 72 x 72 + 3 x 72 x 144 elements in linear layers, a table and a last matrix of
- * 72 x 72 and five norms of 72, which are wide; on four places. Narrow copies are made by each
- * place: what is sent and divided are weights in bf16, of stage 3 before both passes; with weights
- * in the narrow type alone one copy, a byte an element of fp8 (Megatron Core's fp8_param_gather),
- * 33 for 32 of mxfp8, which is sent in bf16 after an update. */
+ * 72 x 72 and five norms of 72, which are wide; on four places. Each place makes narrow copies:
+ * weights are sent and sharded in bf16, with stage 3 before both passes; with weights in the narrow
+ * type only, one copy, a byte an element of fp8 (Megatron Core's fp8_param_gather), 33 for 32 of
+ * mxfp8, which is sent in bf16 after an update. */
 enum { NARROW = 2 * (4 * 72 * 72 + 3 * 72 * 144), WIDE = 2 * 72 * 72 + 5 * 72 };
 static const struct {
     const char *precision, *weights;
@@ -484,8 +484,8 @@ static void add_halo(flows *to, const images *v, int64_t channels, uint32_t pixe
 }
 
 /* A convolution or dense layer of c inputs and f outputs, of `in` and `out` elements a place, and
- * its parameters. Filters gather what they make, and sum the gradients of what they read; channels
- * the other way round, from the second layer on. */
+ * its parameters. Filters gather results, and sum gradients of inputs; channels vice versa, from
+ * the second layer on. */
 static int64_t add_layer(flows *to, const images *v, bool first, int64_t c, int64_t f, int64_t in,
                          int64_t out, int64_t kernel)
 {

@@ -1,7 +1,7 @@
-/* Meshes of 64 devices, every collective message by message: what moves, and how long it takes at
- * least.
+/* Meshes of 64 devices, every collective message by message: bytes sent, and lower bounds of the
+ * time.
  *
- * Of a collective over n ranks with m bytes (graph.h), all ranks together send, whatever the order
+ * In a collective over n ranks with m bytes (graph.h), all ranks together send, whatever the order
  * of its messages,
  *
  *     all-reduce 2 (n - 1) m,   all-gather, reduce-scatter, all-to-all (n - 1) m,   shift n m,
@@ -10,9 +10,9 @@
  * for a ring all-reduce sends each of n parts 2 (n - 1) times, once per step and to the next rank,
  * and the others each part n - 1 times, or to n - 1 ranks; a message from stage to stage is sent
  * once. The devices hang on one switch, each by a link of B bytes/s that no two messages of a
- * device can use faster, so that a run takes no less than any device's compute, nor than what a
- * device sends takes on its link. ParaDL's filters and channels do nothing beside an exchange, and
- * in a ring each link has one message at a time: then it takes the sum of both. */
+ * device can use faster, so a run takes at least any device's computing time, and the time of its
+ * messages on its link. ParaDL's filters and channels do not overlap exchanges, and in a ring each
+ * link has one message at a time: then a run takes the sum of both. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
@@ -71,7 +71,7 @@ static void run(size_t r, const char *fidelity, const char *sharing, scenario_ru
 
 /* ---- what has to move ---- */
 
-/* Of all ranks of a collective, or of a message. */
+/* Bytes sent by all ranks of a collective, or by a message. */
 static double sent_by(const cs_graph *graph, const cs_class *cls)
 {
     const double m = (double)cls->bytes;
@@ -89,7 +89,7 @@ static double sent_by(const cs_graph *graph, const cs_class *cls)
     }
 }
 
-/* Of the plan, before it is lowered: a collective has a member for each of its ranks. */
+/* Counts the planned bytes, before lowering: a collective has a member for each of its ranks. */
 static void count_planned(const cs_scenario *scenario, double moved[CS_N_PURPOSES])
 {
     cs_graph graph;

@@ -67,8 +67,8 @@ static void test_meshes(void **state)
     }
 }
 
-/* A schedule without stages places none, one whose ranks follow a rule states it, and one that runs
- * on a single number of devices says on which. */
+/* A schedule without stages places none, a schedule whose ranks follow a rule states the rule, and
+ * a schedule for a single number of devices states the number. */
 static void test_shapes(void **state)
 {
     (void)state;

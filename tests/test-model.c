@@ -480,7 +480,7 @@ static void assert_equal_models(const cs_model *a, const cs_model *b)
     }
 }
 
-/* Of 4 samples, 10 s forward and 20 s backward; of 2 samples, 6 and 13 s. */
+/* 4 samples: 10 s forward and 20 s backward; 2 samples: 6 and 13 s. */
 #define TWO_SIZES                                                                                  \
     HEAD PROVENANCE                                                                                \
         ", \"layers\": [{\"name\": \"a\", \"forward\": 10, \"backward\": 20, "                     \
@@ -582,8 +582,8 @@ static void test_round_trip(void **state)
     cs_model_finish(&model);
 }
 
-/* The example in the documentation is read as it stands there. Of the classifier's 601 us half a
- * microsecond more goes to neither side: 300.5 us each. */
+/* The example in the documentation is read unchanged. Half a microsecond of the classifier's 601 us
+ * goes to neither side: 300.5 us each. */
 static void test_documentation(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Muon beside counts of its own: test-muon.py SIM
+"""Muon compared with independent counts: test-muon.py SIM
 
 A small Llama is trained on a device that multiplies at 1 Tflop/s and moves 1 TB/s, where the time
 of an update is a sum of flop and bytes. Which matrices there are, what orthogonalising takes, what
@@ -71,8 +71,8 @@ def states_of(devices):
 # ---- counts ----
 
 def matrices_of_layer(gate_joined=False, tensor=1, experts=0):
-    """(rows, columns) of queries, keys, values, what follows attention, and the MLP; features are
-    divided."""
+    """(rows, columns) of queries, keys, values, the projection after attention, and the MLP;
+    features are divided."""
     attention = [(HIDDEN // tensor, HIDDEN), (KEYS // tensor, HIDDEN), (KEYS // tensor, HIDDEN),
                  (HIDDEN, HIDDEN // tensor)]
     inner = (EXPERT_INNER if experts else INNER) // tensor
@@ -82,7 +82,7 @@ def matrices_of_layer(gate_joined=False, tensor=1, experts=0):
 
 
 def others(tensor=1):
-    """Table, last matrix, two norms a layer and one behind them."""
+    """Table, last matrix, two norms per layer and one after them."""
     return 2 * WORDS // tensor * HIDDEN + (2 * LAYERS + 1) * HIDDEN
 
 
@@ -173,8 +173,8 @@ class Muon(unittest.TestCase):
         self.near(update_of(devices), 36 * len(self.all_matrices()) + adam, 'host')
 
     def test_states(self):
-        """Momentum in 2 bytes, no copies: 2 bytes of matrices, 4 of all else; what is updated has 2
-        as well."""
+        """Momentum in 2 bytes, no copies: 2 bytes of matrices, 4 for all others; updated values
+        have 2 as well."""
         devices = self.made({'states': 'bf16', 'main_weights': 'none'})
         around = 4 + (2 + 4) + 6 + 6 + 8 + 6
         form = sum(steps(*m) + around * size(m) / RATE for m in self.all_matrices())
@@ -257,8 +257,8 @@ class Muon(unittest.TestCase):
         self.near(moved['adam'], 2 * (n - 1) / n * weights / 1e9, 'adam sends')
 
     def test_experts(self):
-        """An expert's matrices are its own; those of a device are divided over the devices with the
-        same experts."""
+        """An expert's matrices are its own; a device's experts are sharded over the devices with
+        the same experts."""
         model = {'name': 'mixtral', 'parameters': {
             'layers': LAYERS, 'hidden': HIDDEN, 'heads': HEADS, 'kv_heads': KV_HEADS,
             'expert_intermediate': EXPERT_INNER,
@@ -272,7 +272,7 @@ class Muon(unittest.TestCase):
         self.assertEqual(states_of(devices), sum(p[0] for p in parts) * 8 + others() // 4 * 12)
 
     def test_tables(self):
-        """GPT's table of positions is a matrix, the one of words, which is the last matrix too, is
+        """GPT's table of positions is a matrix, the token table, which is also the last matrix, is
         Adam's, and so are biases and both vectors of norms."""
         devices = self.made({'name': 'gpt', 'parameters': {
             'layers': LAYERS, 'hidden': HIDDEN, 'heads': HEADS, 'vocabulary': WORDS,

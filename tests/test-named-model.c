@@ -1,4 +1,4 @@
-/* Scenarios that name a model and a device: what is built, and what is refused. */
+/* Scenarios with a named model and device: results and refusals. */
 #include "sim/run/scenario/scenario.h"
 
 #include "tests/expect.h"
@@ -58,8 +58,8 @@ static void test_pipelines(void **state)
                 run_pipeline(networks[n], pipelines[p], devices);
 }
 
-/* The batch is divided among 2 replicas: the times are those of 4 samples. Adam in fp16 keeps 12
- * bytes besides a weight of 2. */
+/* The batch is split over 2 replicas: times are for 4 samples. Adam in fp16 keeps 12 bytes in
+ * addition to a weight of 2. */
 static void test_replicas(void **state)
 {
     (void)state;
@@ -75,8 +75,8 @@ static void test_replicas(void **state)
     cs_scenario_finish(&scenario);
 }
 
-/* In 2 blocks the activation and the matrix behind it run again: what the first makes, 4 x 8
- * features of each of 16 tokens in float32 for 3 samples, is not kept. */
+/* In 2 blocks the activation and the following matrix are recomputed: the activation's result, 4 x
+ * 8 features of each of 16 tokens in float32 for 3 samples, is not saved. */
 static void test_recomputed_operators(void **state)
 {
     (void)state;
@@ -97,8 +97,8 @@ static void test_recomputed_operators(void **state)
     cs_scenario_finish(&less);
 }
 
-/* GPT's last matrix is its embedding's: 50257 tokens of 768 features, which the last of two stages
- * holds again, with its gradients and states; Llama's are two, and one where it is told so. */
+/* GPT's last matrix is its embedding's: 50257 tokens of 768 features; the last of two stages holds
+ * a copy, with gradients and states. Llama has two matrices, or one if configured so. */
 static void test_tied(void **state)
 {
     (void)state;
@@ -146,10 +146,10 @@ static void expect_sum(const char *row, const cs_layer_sum *a, const cs_layer_su
     expect_int(row, a->output_bytes, b->output_bytes);
 }
 
-/* 48 samples in 2 micro-batches: a stage of 4 devices computes 6 at once, one of 3 devices 8. What
- * that takes is what a device takes alone that has so many, and no share of what 24 samples take:
- * reading the weights takes as long for each. The resolved scenario, in which the network is a
- * chain of numbers, has the same. */
+/* 48 samples in 2 micro-batches: a stage of 4 devices computes 6 at once, one of 3 devices 8. The
+ * time equals that of a single device with as many samples, not a share of the time of 24 samples:
+ * reading the weights takes as long on each device. The resolved scenario, where the network is a
+ * chain of numbers, gives the same. */
 static void test_shares(void **state)
 {
     (void)state;
@@ -211,8 +211,8 @@ static const struct {
      "s.json: /model/parameters/image: must be from 1 to 65536 (got 0)"},
     {"keys of a named model",
      "\"uniform\": {\"layers\": 1, \"forward\": 1, \"backward\": 1}, \"device\": \"v100\"",
-     "s.json: /model/device: must be left out: this model has its own times and sizes, and the "
-     "key goes with \"name\" only"},
+     "s.json: /model/device: must be left out: this model has its own times and sizes; the key "
+     "requires \"name\""},
     {"two models", "\"name\": \"vgg16\", \"file\": \"x.json\"",
      "s.json: /model: must have exactly one of \"file\", \"name\", \"uniform\" and \"inline\" (got "
      "\"file\" and \"name\")"},

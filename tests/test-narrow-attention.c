@@ -1,4 +1,4 @@
-/* What attention in fp8 costs besides that in the wide type, by hand (narrow-attention.h). */
+/* Additional cost of attention in fp8 over the wide type, by hand (narrow-attention.h). */
 #include "sim/model/narrow-attention.h"
 #include "tests/attention-net.h"
 #include "tests/expect.h"
@@ -19,11 +19,11 @@ static cs_op_cost cost_of(uint32_t window, cs_attention_kernel kernel, cs_runtim
     return cost;
 }
 
-/* Of 3 samples. Queries and the result have 8 x 8, keys and values 8 x 4 elements: 192 in all, of
- * each of which a cast reads and writes 2 + 1 bytes: 1,728 bytes, by two kernels beside the one.
- * Pairs of tokens: 36 in the triangle, 8 + 7 = 15 with a window of 2. Forward 2 x 2 flop for a pair
- * and feature of 8, backward 5 products where forward has two. Each of 8 queries meets an eighth of
- * the pairs, and the window is a second side on which they end. */
+/* Of 3 samples. Queries and the result have 8 x 8, keys and values 8 x 4 elements: 192 in all; a
+ * cast reads and writes 2 + 1 bytes of each: 1,728 bytes, by two additional kernels. Pairs of
+ * tokens: 36 in the triangle, 8 + 7 = 15 with a window of 2. Forward 2 x 2 flop per pair and
+ * feature (8), backward 5 products instead of two. Each of 8 queries meets an eighth of the pairs,
+ * and the window ends them on a second side. */
 static void adds_casts_and_forgets_windows(void **state)
 {
     (void)state;
@@ -34,7 +34,7 @@ static void adds_casts_and_forgets_windows(void **state)
         uint32_t window;
         cs_attention_kernel kernel;
         const cs_runtime_kernels *kernels;
-        double forward_pairs, backward_pairs, cast; /* of a sample; bytes */
+        double forward_pairs, backward_pairs, cast; /* per sample; bytes */
         uint32_t launches;
     } rows[] = {
         {"in bf16", 0, CS_ATTENTION_FLASH, &wide, 36, 36, 0, 1},

@@ -109,8 +109,8 @@ static void picks_as_by_hand(void **state)
 
 /* ---- logs ---- */
 
-/* The errors stand in docs/reference/collectives.md. Bounds were set when these were known: they
- * notice a change, and say nothing of how right the prediction is. */
+/* The errors are listed in docs/reference/collectives.md. Bounds were set from known errors: they
+ * detect changes, and do not judge the prediction. */
 
 /* Algorithm bandwidths as measured, GB/s: bytes over time.
  *

@@ -121,8 +121,8 @@ static cs_status find(const void *context, const char *text, cs_field_type type,
 
 #define DEFAULTS "\"each\":5,\"limit\":\"unlimited\",\"whole\":-3,\"time\":0}"
 
-/* What a document becomes when it is written back: with the defaults of what it leaves out, and
- * without what has none. Or the message. */
+/* Document after writing it back: with the defaults of missing members, and without members that
+ * have none. Or the message. */
 static const struct {
     const char *document, *written;
 } rows[] = {

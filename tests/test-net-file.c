@@ -153,7 +153,7 @@ static uint64_t hash_of(const char *model, const char *parallel)
     return hash;
 }
 
-/* A run of the file is that of the name. */
+/* Runs of the file equal runs of the name. */
 static void test_runs(void **state)
 {
     (void)state;

@@ -119,8 +119,8 @@ static void expect_same_operators(const cs_net *net, const cs_split *split)
     cs_net_local_finish(&local);
 }
 
-/* With axes of size 1 the model is that of one device, bit for bit, and nothing is exchanged;
- * samples that are divided change nothing either. */
+/* With axes of size 1 the model is bit-for-bit the single-device model, and nothing is exchanged;
+ * splitting samples changes nothing either. */
 static void test_undivided(void **state)
 {
     (void)state;
@@ -155,10 +155,10 @@ static void test_undivided(void **state)
 
 /* ---- memory of a GPT block ---- */
 
-/* Korthikanti et al., 2022, equation 2, of a block with s tokens, b samples, h features, a heads,
+/* Korthikanti et al., 2022, equation 2, for a block with s tokens, b samples, h features, a heads,
  * in 2 bytes: s b h (10 + 24 / t + 5 a s / (h t)); equation 4, with sequence parallelism:
  * s b h (34 + 5 a s / h) / t. Both leave out the mean and deviation per row that a layer norm
- * keeps in float32: 2 norms of 8 s b bytes, of which a place has those of its tokens. */
+ * keeps in float32: 2 norms of 8 s b bytes; a place has its tokens' part. */
 static void test_kept(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void expect_repeated(const cs_layer *plain, const cs_layer *layer)
     expect_moved("repeated", &expected, &got);
 }
 
-/* Of the operators of that name in the first block. */
+/* Sums the operators of this name in the first block. */
 static double seconds_of(const cs_net *net, const cs_net_options *options, const char *name)
 {
     cs_net_local local;
@@ -237,8 +237,8 @@ static double seconds_of(const cs_net *net, const cs_net_options *options, const
 
 /* Without the matrices of attention, Korthikanti et al. (section 5): s b h (10 + 24 / t), and with
  * sequence parallelism 34 s b h / t; without the masks of two dropouts, of s b h bytes each, but
- * with what these read, twice as large, s b h * 2 more than the whole; without all of a block, its
- * input: 2 s b h, or the place's part of it. */
+ * with their inputs, twice as large, s b h * 2 more than without recomputation; with full
+ * recomputation of a block, its input: 2 s b h, or the place's part of it. */
 static void test_recomputed(void **state)
 {
     (void)state;
@@ -330,7 +330,7 @@ static void test_recomputed_in_full(void **state)
     cs_accelerator_finish(&device);
 }
 
-/* A view that ends a block is of the layer behind it, which is the head all the same. */
+/* A view that ends a block belongs to the layer after it, even if that is the head. */
 static void test_recomputed_up_to_a_view(void **state)
 {
     (void)state;
@@ -384,7 +384,7 @@ static void test_recomputed_as_a_whole(void **state)
     cs_accelerator_finish(&device);
 }
 
-/* A name is that of an operator, or parts of it. */
+/* Names select operators by name, or by parts of names. */
 static void test_names(void **state)
 {
     (void)state;
@@ -419,7 +419,7 @@ static void test_names(void **state)
 
 /* ---- drawn transformers ---- */
 
-/* Of an embedding, blocks and a head. */
+/* Checks an embedding, blocks and a head. */
 static void expect_layers(const cs_model *model, cs_axes_name axes, const moved *embedding,
                           const moved *block, const moved *head)
 {
@@ -430,12 +430,12 @@ static void expect_layers(const cs_model *model, cs_axes_name axes, const moved 
     }
 }
 
-/* Shoeybi et al., figure 4: of rows x hidden, in 2 bytes, one all-reduce forward and one backward
- * per attention and per multilayer perceptron; one forward behind the embedding, one backward in
- * front of the last matrix; three of a float32 per row in the loss. With sequence parallelism
- * (Korthikanti et al., figure 5) an all-reduce is a reduce-scatter on the side of the second
- * matrix and an all-gather on that of the first, in both passes, and what a first matrix read is
- * gathered once more in backward. */
+/* Shoeybi et al., figure 4: rows x hidden, in 2 bytes, one all-reduce forward and one backward per
+ * attention and per multilayer perceptron; one forward after the embedding, one backward before the
+ * last matrix; three of a float32 per row in the loss. With sequence parallelism (Korthikanti et
+ * al., figure 5) an all-reduce is a reduce-scatter on the side of the second matrix and an
+ * all-gather on the side of the first, in both passes, and the input of a first matrix is gathered
+ * once more in the backward. */
 static void expect_pairs(const transformer_shape *s, const cs_model *model, uint32_t batch,
                          const cs_split *split)
 {
@@ -504,9 +504,9 @@ static void expect_context(const transformer_shape *s, const cs_model *model, ui
     expect_layers(model, CS_AXES_CONTEXT, &none, &block, &none);
 }
 
-/* A place routes its tokens, each to k experts. Twice in each pass the rows change places, so many
- * more at the busiest as the imbalance says; with several places per expert they gather the rows
- * and sum up, or backward sum up and gather, what they have together. */
+/* A place routes its tokens, each to k experts. Twice in each pass rows are exchanged, more at the
+ * busiest place by the imbalance; with several places per expert they gather the rows and sum, or
+ * backward sum and gather, their common data. */
 static void expect_experts(const transformer_shape *s, const cs_model *model, uint32_t batch,
                            const cs_split *split)
 {
@@ -556,7 +556,8 @@ static double products_of_keys(const transformer_shape *s)
 }
 
 /* Over all places: each has its part of the weights and of the multiplications. Places with other
- * tokens have the same weights, and places with the same keys and values those of these. */
+ * tokens have the same weights, and places with the same keys and values have the same weights for
+ * these. */
 static void expect_sums(const transformer_shape *s, const cs_net *net, const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
@@ -675,8 +676,8 @@ static void expect_weights(const cs_net_local *local, const char *name, int64_t 
 }
 
 /* 8 places, 8 heads of 4 features, 2 of keys and values: each place has a head of queries, 32 x 4
- * weights, and the head of keys that 3 others have as well, of which it computes the gradients
- * that its queries cause: they are summed over these four, and over no other head's. */
+ * weights, and the head of keys that 3 others also have; it computes the gradients due to its own
+ * queries, which are summed over these four places only. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -711,7 +712,7 @@ static void test_copies(void **state)
 /* ---- a ring ---- */
 
 /* Pairs of queries and keys that meet in step `step` on place `place`, token by token: a place has
- * the chunks c and 2 C - 1 - c of 2 C, and reads in step s those of place c - s. */
+ * the chunks c and 2 C - 1 - c of 2 C, and in step s reads the chunks of place c - s. */
 static int64_t count_pairs(uint32_t tokens, uint32_t places, uint32_t place, uint32_t step)
 {
     const uint32_t chunk = tokens / (2 * places), other = (place + places - step) % places;
@@ -737,8 +738,8 @@ static bool is_beside(const cs_layer *layer, uint32_t gap)
     return beside && shifts > 0;
 }
 
-/* Each step of causal attention takes the part of its time that its pairs are, on all places
- * alike, and the next keys and values arrive beside it. A block is: norm to values, C steps, the
+/* Each step of causal attention takes a share of its time proportional to its pairs, equal on all
+ * places, and the next keys and values arrive meanwhile. A block is: norm to values, C steps, the
  * rest. */
 static void test_ring(void **state)
 {

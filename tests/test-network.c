@@ -47,7 +47,7 @@ static void open_scene(scene *s, const char *platform, uint32_t n_devices, cs_sh
     *s = (scene){.n_flows = n_flows};
     check(cs_topology_build_text("test", platform, n_devices, &s->platform, &error), &error);
     s->platform.sharing = sharing;
-    s->platform.independent_messages = true; /* the shares are those of any set of flows */
+    s->platform.independent_messages = true; /* shares of arbitrary sets of flows */
     cs_builder *builder = cs_builder_create(n_devices, 1, 1, 1);
     for (uint32_t i = 0; i < n_flows; i++)
         cs_builder_task(

@@ -162,7 +162,7 @@ typedef struct attached_row {
     double to_nic; /* bytes/s */
 } attached_row;
 
-/* Of a ring a NIC has two links, over which it sends at once: 2 x 25 GB/s. A network without links
+/* In a ring a NIC has two links and sends over both at once: 2 x 25 GB/s. A network without links
  * leaves PCIe 3. */
 static const attached_row attached_rows[] = {
     {NETWORK_OF("\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":25e9}"), 25e9},

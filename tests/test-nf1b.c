@@ -1,7 +1,7 @@
-/* nF1B: task by task against an independent slow implementation, what the paper says about its
+/* nF1B: task by task against an independent slow implementation, the paper's statements about its
  * figures, and its formula for the version difference over a grid.
  *
- * A time point is a second. "Fig." are those of Dutta et al., TiMePReSt, arXiv 2410.14312; workers,
+ * A time point is a second. "Fig." refers to Dutta et al., TiMePReSt, arXiv 2410.14312; workers,
  * mini-batches and time points count from 1 there, mini-batches and micro-batches from 0 here.
  */
 #include "tests/expect.h"
@@ -140,7 +140,7 @@ static void test_task_by_task(void **state)
 
 /* ---- the paper's figures ---- */
 
-/* The version that a task read, found by what it is. */
+/* Returns the version that a task read, found by the task's position. */
 static uint32_t version_read(const scenario_run *run, cs_kind kind, uint32_t stage, uint32_t k,
                              uint32_t n)
 {
@@ -188,15 +188,15 @@ static void expect_steady(const scenario_run *run, int64_t expected)
     expect_int("version difference", expected, found->value);
 }
 
-/* Version difference 2; mini-batches 3 and 4 use in backward the updates of 1 and 2, mini-batch 5
- * those of 3 in backward and of 1 in forward; a backward every third time point. Updates so
- * propagate among the odd and among the even mini-batches. */
+/* Version difference 2; mini-batches 3 and 4 use the updates of 1 and 2 in their backward,
+ * mini-batch 5 the updates of 3 in its backward and of 1 in its forward; a backward every third
+ * time point. Updates so propagate among the odd and among the even mini-batches. */
 static void test_figure_7a(void **state)
 {
     (void)state;
     scenario_run run = simulate(&(slow_case){4, 2, 32, 1, 1, 0, SLOW_FIRST_WORKER, false});
     const cs_staleness *found = &run.simulation.analysis.staleness;
-    static const uint32_t alive[] = {2, 2, 3, 4}; /* what schedules/nf1b.md says */
+    static const uint32_t alive[] = {2, 2, 3, 4}; /* the numbers in schedules/nf1b.md */
     for (uint32_t w = 0; w < 4; w++)
         expect_int("versions alive", alive[w], found->slots[w].peak_versions);
     expect_steady(&run, 2);
@@ -210,7 +210,7 @@ static void test_figure_7a(void **state)
     expect_int("sequences", 2, found->n_by_both);
     for (uint32_t b = 0; b < found->n_batches; b++)
         expect_int("sequence", b % 2, found->batches[b].by_both);
-    /* mini-batch k reads the update of k - 2, one before that of k - 1, on all workers */
+    /* mini-batch k reads the update of k - 2, one before k - 1's, on all workers */
     assert_true(cs_staleness_mean(found, CS_NONE) == 1);
     scenario_run_finish(&run);
 }
@@ -288,8 +288,8 @@ static void compare_formulas(const slow_case *of, tally *all)
 
 /* ---- the other statements of section 4.4 ---- */
 
-/* Of a mini-batch: when its forward starts on the first worker and ends on the last one, and when
- * its backward starts on the last and ends on the first, in time points. */
+/* Passage of a mini-batch, in time points: its forward starts on the first worker and ends on the
+ * last, its backward starts on the last and ends on the first. */
 typedef struct passage {
     cs_time forward_start, forward_end, backward_start, backward_end;
 } passage;
@@ -318,8 +318,9 @@ static passage passage_of(const scenario_run *run, uint32_t batch)
     return found;
 }
 
-/* Equations 6 to 8. Of equation 7's reason, that each mini-batch's forward takes a point more than
- * the one before, W = 4 and N = 2 shows how far it goes: 5, 6, 7, 8, and 8 from then on. */
+/* Equations 6 to 8. The reason for equation 7, that each mini-batch's forward takes a point more
+ * than the previous one, holds only to some extent, as W = 4 and N = 2 shows: 5, 6, 7, 8, and 8
+ * from then on. */
 static void check_passages(const scenario_run *run, uint32_t W, uint32_t N)
 {
     static const int64_t figure_7a[] = {5, 6, 7, 8, 8, 8, 8, 8};
@@ -334,7 +335,7 @@ static void check_passages(const scenario_run *run, uint32_t W, uint32_t N)
     }
 }
 
-/* Counts of points, for what schedules/nf1b.md says of each statement. */
+/* Counts of points, for the statements in schedules/nf1b.md. */
 typedef struct statements {
     uint32_t bound;      /* equations 17 and 24: v <= floor((W + N - 1) / N) */
     uint32_t remainder;  /* equation 17: (W + N - 1) / N - v is from 0 to 1 */
@@ -376,7 +377,7 @@ static void test_statements_on_the_grid(void **state)
             scenario_run_finish(&run);
         }
     expect_int("equations 17 and 24, the bound", 961, all.bound);
-    expect_int("equation 17, what is left", 859, all.remainder);
+    expect_int("equation 17, remainder", 859, all.remainder);
     expect_int("equation 16, if v = 1", 961, all.first_case);
     expect_int("equation 16, if and only if", 736, all.iff);
     expect_int("sequences", 961, all.sequences);
@@ -601,8 +602,9 @@ static void test_periodic_runs_go_on(void **state)
 static const struct growth {
     uint32_t devices;
     const char *platform, *limit, *warning; /* NULL: none */
-    double share;                           /* of 60 mini-batches, in flight when the last enters */
-    uint32_t most;                          /* give or take so many */
+    double share;                           /* share of 60 mini-batches in flight when the last
+                                             * enters */
+    uint32_t most;                          /* tolerance */
 } growths[] = {
     {2, "'speed': [1, 1]", "", NULL, 0, 3},
     {2, "'speed': [0.5, 1]", "", NULL, 0, 3},
@@ -670,7 +672,7 @@ static scenario_run run_vgg(uint32_t samples, const char *schedule)
     return run;
 }
 
-/* Of all devices; nF1B's backward makes the update as well. */
+/* Over all devices; nF1B's backward includes the update. */
 static cs_time backward_and_update(const scenario_run *run)
 {
     cs_time sum = 0;
@@ -685,12 +687,11 @@ static int64_t peak_workspace(const scenario_run *run)
     return run->simulation.trace.devices[0].category_peak[CS_MEMORY_WORKSPACE];
 }
 
-/* The backward of a mini-batch of 64 samples, on two workers together, takes what one device takes
- * that computes all 64 at once; the other reading, what it takes for four times 16, of which only
- * the update is done once. The workspace is that of as many samples. The largest layer is on worker
- * 1, which has the gradient that enters its stage in a buffer already: the workspace of a backward
- * is less by that, the one of the forward of 16 samples is not. Resolved, both stay what they are.
- * */
+/* The backward of a mini-batch of 64 samples, on two workers together, takes as long as on one
+ * device that computes all 64 at once; in the other interpretation, four times 16 samples, with a
+ * single update. The workspace is for as many samples. The largest layer is on worker 1, which
+ * already has the gradient that enters its stage in a buffer: this reduces the workspace of a
+ * backward, but not of the forward of 16 samples. Resolved, both stay what they are. */
 static void test_backward_of_a_mini_batch(void **state)
 {
     (void)state;
@@ -732,8 +733,8 @@ static void test_backward_of_a_mini_batch(void **state)
                  times[1]);
 }
 
-/* The partition is balanced for what runs: of all cuts, the two stages' times for a mini-batch have
- * the smallest maximum. With four times the backward of a micro-batch the cut is elsewhere. */
+/* The partition is balanced for the actual work: of all cuts, the two stages' times per mini-batch
+ * have the smallest maximum. With four times the backward of a micro-batch the cut is elsewhere. */
 static void test_balance_of_a_mini_batch(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
-/* Noise: distributions, by their moments; what the engine makes of slow tasks and of messages of
- * others, by hand and against the reference engine on a graph that has those messages in it; and
- * repeated runs. */
+/* Noise: distributions, by their moments; slow tasks and background messages in the engine, by hand
+ * and against the reference engine on a graph that contains those messages; repeated runs. */
 #include "sim/base/random.h"
 #include "sim/core/engine/engine.h"
 #include "sim/core/graph/builder.h"
@@ -38,18 +37,18 @@ static cs_platform make_platform(const char *text, uint32_t n_devices, cs_sharin
 
 enum { N = 200000 };
 
-/* Mean and standard deviation of N draws lie within six standard errors of what the distribution
- * has: mean +- 6 sd / sqrt(N); variance +- 6 sqrt((kurtosis - 1) / N) of itself. With probability
- * p, E = p m and E(x^2) = p (d^2 + m^2). Kurtosis of uniform 9/5, exponential 9, normal 3
- * (lognormal with d = m / 2: w = 1.25, w^4 + 2 w^3 + 3 w^2 - 3 = 8.04); of a mixture it is bounded
- * by 40 here. */
+/* Mean and standard deviation of N draws lie within six standard errors of the distribution's
+ * values: mean +- 6 sd / sqrt(N); variance +- 6 sqrt((kurtosis - 1) / N) of itself. With
+ * probability p, E = p m and E(x^2) = p (d^2 + m^2). Kurtosis of uniform 9/5, exponential 9, normal
+ * 3 (lognormal with d = m / 2: w = 1.25, w^4 + 2 w^3 + 3 w^2 - 3 = 8.04); of a mixture it is
+ * bounded by 40 here. */
 static void test_moments(void **state)
 {
     (void)state;
     static const struct {
         const char *name;
         cs_spread spread;
-        double deviation; /* of what is hit */
+        double deviation; /* deviation of affected values */
     } rows[] = {
         {"constant", {CS_SPREAD_CONSTANT, 0.3, 0, 1}, 0},
         {"constant, some", {CS_SPREAD_CONSTANT, 2, 0, 0.25}, 0},
@@ -84,8 +83,8 @@ static void test_moments(void **state)
     }
 }
 
-/* A ring of 50,000 devices has 100,000 links of 1e9: what they have lost, as above. Nothing but the
- * bandwidths is another. */
+/* A ring of 50,000 devices has 100,000 links of 1e9: their losses, as above. Only the bandwidths
+ * differ. */
 static void test_jitter(void **state)
 {
     (void)state;
@@ -225,7 +224,8 @@ static cs_trace run_engine(const scene *s, const cs_engine_options *options)
     return trace;
 }
 
-/* 100 ps twice as long and 50 ps three times, one after the other; a transfer is no computation. */
+/* 100 ps twice as long and 50 ps three times, one after the other; a transfer is not a
+ * computation. */
 static void test_slow_tasks(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_others(void **state)
     static const struct {
         cs_sharing sharing;
         cs_time makespan;
-        int64_t carried; /* of the link from 0: what is through */
+        int64_t carried; /* bytes carried by the link from 0 */
     } rows[] = {{CS_SHARING_FIFO, 5000001, 5000},
                 {CS_SHARING_COUNT, 8000006, 8000},
                 {CS_SHARING_MAX_MIN, 8000006, 8000},
@@ -287,7 +287,7 @@ static void test_others(void **state)
     }
 }
 
-/* The rates of the first of the above, and of what shares: ours only, in order, 0 at the end. */
+/* Rates of the first case above, and of sharing: only ours, in order, 0 at the end. */
 static void test_rates(void **state)
 {
     (void)state;
@@ -333,8 +333,8 @@ static void test_only_others(void **state)
     close_scene(&s);
 }
 
-/* Others are not all that is left while a task waits for its release time: 10 ps from 5 us on, and
- * then, released at 9 us, from there. */
+/* Background messages do not keep the run going while a task waits for its release time: 10 ps from
+ * 5 us on, and then, released at 9 us, from there. */
 static void test_released_among_others(void **state)
 {
     (void)state;
@@ -382,8 +382,8 @@ static void add_work(scene *s, const gsl_rng *random)
     }
 }
 
-/* What the sources do, as tasks: a silence is a transfer of nothing that takes so long. Their
- * messages have a purpose of their own, so that those of the work do not wait for them. */
+/* Sources as tasks: a silence is a transfer of no bytes that takes as long. Their messages have a
+ * separate purpose, so the work's messages do not wait for them. */
 static void add_messages(scene *s, const cs_traffic *traffic)
 {
     for (uint32_t i = 0; i < traffic->n_sources; i++) {

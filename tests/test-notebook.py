@@ -2,7 +2,7 @@
 """Notebooks of the documentation, executed: test-notebook.py [--update] NOTEBOOK.ipynb...
 
 Runs every cell in a kernel of its own, as `jupyter nbconvert --execute` does, and compares what
-they print and show as text with what stands in the file. With --update the file gets what came out.
+their printed and shown text with the file's. --update writes the results into the file.
 Is skipped (status 77) without nbclient, ipykernel and pandas.
 """
 import os

@@ -158,9 +158,10 @@ static void check_lanes(const char *row, const cs_simulation *made)
     }
 }
 
-/* Two stages of 4 layers, of which 2 or 3 each are offloaded, and 4 micro-batches: what goes comes
- * back, of every micro-batch. Copies of 2 ms are hidden, so that the time is that without. With
- * 1F1B the first stage has two micro-batches between forward and backward; with GPipe all four. */
+/* Two stages of 4 layers, 2 or 3 of them offloaded, and 4 micro-batches: everything copied out is
+ * copied back, for every micro-batch. Copies of 2 ms are overlapped, so the time is the same as
+ * without. With 1F1B the first stage has two micro-batches between forward and backward; with GPipe
+ * all four. */
 static void pipelines(void **state)
 {
     static const struct {
@@ -215,7 +216,7 @@ static void operators(void **state)
     static const int64_t tokens = (int64_t)2 * 128 * 256 * 2;
     static const struct {
         const char *operators, *smallest;
-        int64_t features; /* bytes of a block are so many times `tokens` */
+        int64_t features; /* bytes of a block per token */
     } rows[] = {{"'mlp.act'", "0", 4},
                 {"'act', 'mlp.c_proj'", "0", 8},
                 {"'mlp.c_proj'", "262144", 4},
@@ -257,9 +258,9 @@ static cs_status run_again(const char *text, scenario_run *run, cs_error *error)
     return status == CS_OK ? cs_simulate(&run->scenario, &usual, &run->simulation, error) : status;
 }
 
-/* Of an offloaded block only what is small stays: mean and deviation of 256 rows in float32, for
- * two norms. So do the embedding's 256 ids of 8 bytes. The allocator sees the rest go. A resolved
- * scenario describes what ran. */
+/* Only small tensors of an offloaded block stay: mean and deviation of 256 rows in float32, for
+ * two norms. So do the embedding's 256 ids of 8 bytes. The allocator frees the rest. A resolved
+ * scenario describes the run. */
 static void resolved(void **state)
 {
     static const char text[] = "{'schema_version': 1, 'runtime': 'ideal', " GPT
@@ -305,12 +306,12 @@ static void refusals(void **state)
         {"{'bandwidth': '1 GB/s'}", "", "",
          "/offload: needs the section \"parallel\"; use /parallel={\"data\": 1}"},
         {"{}", "'parallel': {'data': 1},", "",
-         "/offload: missing key \"bandwidth\": there is no device whose description has it"},
+         "/offload: missing key \"bandwidth\": the model has no device that could supply it"},
         {"{'operators': ['mlp'], 'bandwidth': '1 GB/s'}", "'parallel': {'data': 1},", "",
          "/offload/operators: must be left out: only a named model has operators"},
         {"{'bandwidth': '1 GB/s'}", "'parallel': {'data': 1},", ", 'recompute': true",
-         "/offload: does not go with recomputation of whole layers or stages, which leaves nothing "
-         "to offload but their inputs"},
+         "/offload: cannot be combined with recomputation of whole layers or stages, which save "
+         "only their inputs"},
     };
     (void)state;
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -339,8 +340,8 @@ static void unknown_names(void **state)
                 {"h100", "'act', 'gellu'", "'act'",
                  ": /model/recompute_operators/1: gpt has no operator \"gellu\"; its first is \""},
                 {"h100", "'mlp'], 'discard_operators': ['act', 'attention'", "'act'",
-                 ": /model/discard_operators/1: gpt has no operator \"attention\" that is "
-                 "recomputed (/model/recompute_operators), whose result could be discarded"},
+                 ": /model/discard_operators/1: gpt has no recomputed operator \"attention\" whose "
+                 "result could be discarded (see /model/recompute_operators)"},
                 {"t4", "", "'act'",
                  "/offload: missing key \"bandwidth\": the description of the device has no "
                  "\"host_link\""}};

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What OSDP's paper says of its measurements, beside what `sim osdp` says: test-osdp-claims.py SIM
+"""Claims of OSDP's paper about its measurements, compared with `sim osdp`: test-osdp-claims.py SIM
 SOURCE_ROOT [--update]
 
 Runs the models of its table 1 on both machines at both memory limits, and compares the table in
-schedules/osdp/osdp.md with what comes out; --update writes it. The paper's figures are pictures,
+schedules/osdp/osdp.md with the results; --update writes them. The paper's figures are pictures,
 and its settings are known by their ranges alone, so that its numbers are averages and largest
 values. What must hold whatever the machine is asserted.
 """

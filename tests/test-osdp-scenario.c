@@ -125,10 +125,10 @@ static void slices_are_bounded_by_name(void **state)
     cJSON_Delete(root);
 }
 
-/* Of one operator nothing can overlap. A ring step is 10 us and 2 MB at 1 GB/s: c = 3 (0.01 + 2) ms
- * = 6.03 ms. Data parallel 2 c + 9 ms, sharded 3 c + 9 ms; all four devices together send 2 and 3
- * times (N - 1) 8 MB. Memory: 32 MB and an activation; or 8 MB of states, an activation, and 8 MB
- * each of gathered weights and gradients. */
+/* A single operator cannot overlap anything. A ring step is 10 us and 2 MB at 1 GB/s: c = 3 (0.01 +
+ * 2) ms = 6.03 ms. Data parallel 2 c + 9 ms, sharded 3 c + 9 ms; all four devices together send 2
+ * and 3 times (N - 1) 8 MB. Memory: 32 MB and an activation; or 8 MB of states, an activation, and
+ * 8 MB each of gathered weights and gradients. */
 static void one_operator_takes_what_the_simulation_says(void **state)
 {
     static const struct {
@@ -173,10 +173,10 @@ static void one_operator_takes_what_the_simulation_says(void **state)
     cJSON_Delete(root);
 }
 
-/* Three such operators: sharded 3 (8 + 1) MB and 16 MB of surge, 43 MB; one that is data parallel
- * takes 24 MB more, so that of 80 MB one may be. In quarters the surge is 4 MB, so that two may be:
- * 27 + 2 * 24 + 4 MB. What is saved says so, and runs; the simulation gathers all of the sharded
- * part at once, 16 MB, and so does not choose it. */
+/* Three such operators: sharded 3 (8 + 1) MB and 16 MB of surge, 43 MB; one data-parallel operator
+ * takes 24 MB more, so with 80 MB one fits. In quarters the surge is 4 MB, so two fit: 27 + 2 * 24
+ * + 4 MB. The saved scenario says so, and runs; the simulation gathers the whole sharded part at
+ * once, 16 MB, and so does not choose it. */
 static void what_is_saved_runs(void **state)
 {
     cJSON *root = uniform(3);
@@ -272,15 +272,13 @@ static void scenarios_that_are_none_are_refused(void **state)
         {"micro-batches", "/schedule/micro_batches", "2",
          "test.json: /schedule/micro_batches: must be 1 for OSDP (got 2)"},
         {"stages", "/schedule/kind", "1f1b",
-         "test.json: /schedule: must have one stage for OSDP, as \"sequential\" has (got 4)"},
+         "test.json: /schedule: must have one stage for OSDP, like \"sequential\" (got 4)"},
         {"gathered once", "/parallel", "{\"zero\": 3, \"gather_once\": true}",
-         "test.json: /parallel/gather_once: must be false for OSDP, which frees weights behind "
-         "each "
+         "test.json: /parallel/gather_once: must be false for OSDP, which frees weights after each "
          "layer"},
         {"kept", "/parallel", "{\"zero\": 3, \"keep_gathered\": true}",
-         "test.json: /parallel/keep_gathered: must be false for OSDP, which frees weights behind "
-         "each "
-         "layer"},
+         "test.json: /parallel/keep_gathered: must be false for OSDP, which frees weights after "
+         "each layer"},
         {"groups", "/parallel", "{\"zero\": 3, \"shard\": 2}",
          "test.json: /parallel/shard: must be 0 for OSDP, which shards over all data-parallel "
          "devices (got 2)"},

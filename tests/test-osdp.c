@@ -78,7 +78,7 @@ static slow_cost slow_plan(const cs_osdp_model *model, const cs_osdp_rules *rule
 
 enum { MOST_OPERATORS = 16, MOST_CHOICES = 16 };
 
-/* What an operator may do: every k slices with z of them sharded, as far as the rules let it. */
+/* Choices for an operator: every k slices with z of them sharded, as far as the rules permit. */
 static uint32_t list_choices(const cs_osdp_rules *rules, const cs_osdp_operator *op,
                              cs_osdp_choice *choices)
 {

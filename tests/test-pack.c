@@ -1,4 +1,4 @@
-/* What the packer makes, zlib takes apart again, and the planes put together are the values. */
+/* zlib decompresses the packer's output, and the joined planes are the values. */
 #include "sim/core/trace/pack.h"
 
 #include "tests/expect.h"
@@ -108,7 +108,8 @@ static void fill(unsigned char *values, column *value, size_t n, size_t size)
     }
 }
 
-/* Each column after all others, by one packer: what is remembered must not be taken for another. */
+/* Packs each column after all others with the same packer: remembered planes must not be
+ * confused. */
 static void test_all(void **state)
 {
     static const size_t sizes[] = {1, 4, 8};

@@ -1,4 +1,4 @@
-/* What processes of a team tell each other, and the order in which points are begun. */
+/* Messages between processes of a team, and the order in which points are started. */
 #include "sim/base/json.h"
 #include "sim/study/team/packet.h"
 #include "tests/expect.h"

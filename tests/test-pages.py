@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What pages say that commands print: test-pages.py SIM SOURCE_ROOT [PAGE...]
 
-Each line "$ COMMAND" in a code block of a page is run, in a copy of what it needs from the tree,
+Each line "$ COMMAND" in a code block of a page is run, in a copy of the files that it needs,
 and what follows in the page has to be what the command prints, with or without the program's
-messages ("sim: ..."). A line "..." in a page stands for any number of lines, including none. Pages
+messages ("sim: ..."). A line "..." in a page matches any number of lines, including none. Pages
 that are followed from the top, such as the tutorial, are docs.py's.
 """
 import difflib
@@ -25,7 +25,7 @@ NOT_REPEATED = re.compile(r'^cc |^./example|\bsim (calibrate|replay)\b|measure\.
 # Where a page's commands are run, if not at the top.
 FOLDERS = {'docs/how-to/replay.md': 'scenarios/replay'}
 
-# Of PipeDream's project, not in this tree: what needs it is skipped where it is not beside it.
+# Of PipeDream's project, not in this tree: commands that need it are skipped if it is missing.
 PROFILE = os.path.join('..', 'shared', 'profiles', 'pipedream', 'resnet50', 'graph.txt')
 
 # Files that pages show the use of, and not the text.
@@ -59,7 +59,7 @@ def commands_of(path):
 
 
 def agree(page, printed):
-    """Whether lines are those of a page, in which "..." stands for any."""
+    """Whether lines match a page, where "..." matches any lines."""
     pattern = ''.join('(?:.*\n)*' if line.strip() == '...' else re.escape(line) + '\n'
                       for line in page)
     return re.fullmatch(pattern, ''.join(line + '\n' for line in printed)) is not None

@@ -230,7 +230,7 @@ class Rows(unittest.TestCase):
                    for i in range(samples))
 
     def test_versions(self):
-        """v = ceil(W / (N + 1)) by the derivation of schedules/nf1b.md, the paper's formula beside
+        """v = ceil(W / (N + 1)) by the derivation of schedules/nf1b.md, next to the paper's formula
         it."""
         body = figures('versions', '--scenarios', short(timeprest_wn={
             '/schedule/workers': '2..14', '/schedule/micro_batches': '2..8'}),
@@ -299,7 +299,7 @@ class Rows(unittest.TestCase):
             self.assertAlmostEqual(number(ours), 100 * (1 - peaks[0] / peaks[1]), delta=0.06)
 
     def test_madpipe(self):
-        """Means and counts from what `sim sweep` prints for a corner of the study."""
+        """Means and counts from the output of `sim sweep` for a corner of the study."""
         axes = {'/model/name': ['resnet50'], '/platform/devices': [2, 8],
                 '/platform/memory': ['6 GB', '8 GB', '12 GB'],
                 '/platform/link_bandwidth': ['12 GB/s']}
@@ -609,7 +609,7 @@ class Work(unittest.TestCase):
                        only=self.CHOSEN, **more)
 
     def folder(self, name):
-        """All files but journals, which have points in the order in which they were done."""
+        """All files except journals, which have points in the order of completion."""
         top = os.path.join(FOLDER, name)
         contents = {}
         for file in sorted(os.listdir(top)):
@@ -655,7 +655,7 @@ class Work(unittest.TestCase):
         self.assertEqual(stopped, figures('whole', '--scenarios', folder, only=['madpipe-fig7']))
 
     def test_other_scenarios(self):
-        """A scenario that changed is computed anew."""
+        """A scenario that changed is computed again."""
         self.assertIn('all = 32 ', figures('other', '--scenarios', self.scenarios,
                                               only=['timeprest-versions'])
                       ['timeprest-versions'])

@@ -1,5 +1,5 @@
-/* The section "parallel": sizes that follow from others, what does not go together, and which
- * devices are simulated in place of which. */
+/* The section "parallel": inferred sizes, incompatible settings, and devices that are simulated on
+ * behalf of others. */
 #include "sim/run/scenario/scenario.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
@@ -149,9 +149,9 @@ static const struct {
      "layers of \"uniform\" (got 4); use 2"},
     {"no operators",
      {{"/parallel/tensor", "2"}},
-     "s.json: /parallel/tensor: must be 1 for a model without operators, of which only samples "
-     "(\"data\") and what is held (\"zero\") can be divided (got 2); a model with /model/name has "
-     "operators, as a model file with the keys \"inputs\" and \"operators\" does by that name"},
+     "s.json: /parallel/tensor: must be 1: this model has no operators, so only samples (\"data\") "
+     "and states (\"zero\") can be split (got 2); models with /model/name have operators, which "
+     "may be a model file with the keys \"inputs\" and \"operators\""},
     {"two ways to divide a layer",
      {{"/parallel/tensor", "2"}, {"/parallel/filter", "4"}},
      "s.json: /parallel/filter: must be 1 with \"tensor\" (got 4)"},
@@ -174,7 +174,7 @@ static const struct {
     {"too few ranks",
      {{"/parallel/ranks", "[2]"}},
      "s.json: /parallel/ranks: must list each of 16 devices once (got 1)"},
-    {"replicas by itself",
+    {"replicas built in",
      {{"/schedule", "{\"kind\": \"dp\"}"}},
      "s.json: /parallel: cannot be combined with the schedule \"dp\", which is data parallelism "
      "by itself and takes \"fold\" alone; use /schedule={\"kind\": \"sequential\", "
@@ -197,8 +197,7 @@ static const struct {
     {"a planner",
      {{"/schedule/partition", "pipedream"}, {"/parallel/data", "2"}},
      "s.json: /schedule/partition: must be \"balanced\", a list of layers or a plan with the "
-     "section "
-     "\"parallel\": the planner \"pipedream\" puts stages on devices by itself"},
+     "section \"parallel\": the planner \"pipedream\" chooses the devices of stages itself"},
     /* the divisors of 12 heads closest to 8 are 6 and 12, but only 4 also divides the 16 devices;
      * Mixtral has 8 experts */
     {"heads",
@@ -239,15 +238,15 @@ static const struct {
      "devices 4 and 5 differ in speed or memory"},
     {"more memory taken",
      {{"/memory", "{\"resident\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]}"}},
-     "devices 8 and 9 differ in what /memory/resident puts on them"},
+     "devices 8 and 9 differ in their /memory/resident"},
     {"noise",
      {{"/platform/jitter", "{\"mean\": 0.1}"}},
-     "noise (\"jitter\", \"stragglers\" or \"background\") tells them apart"},
+     "noise (\"jitter\", \"stragglers\" or \"background\") makes them differ"},
     {"flows",
      {{"/collectives", "{\"fidelity\": \"flow\"}"}},
      "collectives are simulated message by message (\"fidelity\": \"flow\")"},
-    /* on a ring, whose links take one message at a time, 0 to 4 and 1 to 5 both pass 1 to 2; with
-     * fair shares it is 4 to 5 on which 1 to 5 meets 4 to 8, of other ranks */
+    /* on a ring, whose links carry one message at a time, 0 to 4 and 1 to 5 both use 1 to 2; with
+     * fair shares, 1 to 5 shares 4 to 5 with 4 to 8, of other ranks */
     {"shared links",
      {{"/platform",
        "{\"topology\": \"ring\", \"devices\": 16, \"latency\": 0, \"bandwidth\": \"1 GB/s\"}"}},
@@ -264,7 +263,7 @@ static const struct {
     /* place 3 of rank 0 and place 0 of rank 2 exchanged: 5 to 9 crosses nodes, 4 to 3 does not */
     {"another way",
      {{"/parallel/ranks", "[0, 1, 2, 8, 4, 5, 6, 7, 3, 9, 10, 11, 12, 13, 14, 15]"}},
-     "messages between stages take other ways at place 1 than at place 0"},
+     "messages between stages take different routes at places 1 and 0"},
 };
 
 static void expect_fold(const char *name, const cs_scenario *scenario)
@@ -286,8 +285,7 @@ static void test_folds(void **state)
         const cs_status status = read_with(sets, &scenario, &error);
         snprintf(
             message, sizeof(message),
-            "s.json: /parallel/fold: must be \"auto\" or \"no\": not all devices of a stage do the "
-            "same at the same times: %s",
+            "s.json: /parallel/fold: must be \"auto\" or \"no\": the devices of a stage differ: %s",
             folds[r].reason);
         expect_error(folds[r].name, folds[r].reason ? CS_INVALID : CS_OK,
                      folds[r].reason ? message : "", status, &error);
@@ -297,7 +295,7 @@ static void test_folds(void **state)
     }
 }
 
-/* "auto" folds above 64 devices; "no" never does, and is no reason. */
+/* "auto" folds above 64 devices; "no" never does, and gives no reason. */
 static void test_automatic_fold(void **state)
 {
     (void)state;
@@ -332,23 +330,23 @@ static const struct {
     /* 4 x 4 devices */
     {"tensor outside",
      {{"/parallel/tensor", "4"}, {"/parallel/order", "[\"data\", \"tensor\"]"}},
-     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" are not in one node of 8 each; "
-     "with [\"tensor\", \"data\"] they would be"},
-    /* of 4 x 4 only one can be in nodes: the tensor axis, which exchanges more */
+     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" do not share a node of 8 "
+     "devices; with [\"tensor\", \"data\"] they would"},
+    /* only one of 4 x 4 fits into nodes: the tensor axis, which exchanges more */
     {"the wrong one inside",
      {{"/parallel/tensor", "4"},
       {"/parallel/context", "4"},
       {"/parallel/order", "[\"context\", \"tensor\"]"}},
-     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" are not in one node of 8 each; "
-     "with [\"tensor\", \"context\"] they would be"},
+     "s.json: /parallel/order: the 4 devices of the axis \"tensor\" do not share a node of 8 "
+     "devices; with [\"tensor\", \"context\"] they would"},
     {"the right one inside", {{"/parallel/tensor", "4"}, {"/parallel/context", "4"}}, ""},
     /* 16 devices are in no node */
     {"too large", {{"/parallel/context", "16"}, {"/parallel/order", "[\"context\"]"}}, ""},
     {"by ranks",
      {{"/parallel/tensor", "2"},
       {"/parallel/ranks", "[0, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1]"}},
-     "s.json: /parallel/order: the 2 devices of the axis \"tensor\" are not in one node of 8 each; "
-     "with [\"tensor\", \"data\"] and without \"ranks\" they would be"},
+     "s.json: /parallel/order: the 2 devices of the axis \"tensor\" do not share a node of 8 "
+     "devices; with [\"tensor\", \"data\"] and without \"ranks\" they would"},
 };
 
 static void test_orders(void **state)
@@ -368,9 +366,9 @@ static void test_orders(void **state)
 
 /* ---- messages ---- */
 
-/* Four layers of GPT, on two pipeline ranks of two devices each: what a stage hands on is 1024
- * tokens of 768 features of 2 bytes, 1,572,864 bytes a sample. Of micro-batches of 16 samples each
- * device sends all of it, or half. */
+/* Four layers of GPT, on two pipeline ranks of two devices each: the output of a stage is 1024
+ * tokens of 768 features of 2 bytes, 1,572,864 bytes per sample. With micro-batches of 16 samples
+ * each device sends all of it, or half. */
 static void test_parts_of_messages(void **state)
 {
     (void)state;

@@ -84,7 +84,7 @@ static int64_t output_of(const instance *c, uint32_t boundary)
     return boundary > 0 && boundary < c->n_layers ? c->output[boundary - 1] : 0;
 }
 
-/* What the rules say (header of the partitioner), layer by layer. */
+/* Bytes by the rules (header of the partitioner), layer by layer. */
 static int64_t bytes_of(const instance *c, cs_memory_rule rule, uint32_t n, uint32_t i,
                         uint32_t first, uint32_t end)
 {
@@ -279,7 +279,7 @@ static void test_too_small(void **state)
 
 /* ---- planners ---- */
 
-/* What a planner returns is valid, and never faster than the load and the links allow. */
+/* Checks that a planner's result is valid, and not faster than the load and the links allow. */
 static void check_planner(const instance *c, const cs_planner *planner, const void *params,
                           uint32_t *n_fit)
 {
@@ -323,7 +323,7 @@ static void test_planners(void **state)
     gsl_rng_free(rng);
 }
 
-/* Cut as cs_plan_balanced cuts into so many stages, which have equally many devices, in order. */
+/* Checks that stages are cut as by cs_plan_balanced, with equally many devices each, in order. */
 static void check_stages(const instance *c, bool communication, uint32_t stages)
 {
     const uint32_t n = stages > 0 ? stages : c->n_devices, replicas = c->n_devices / n;
@@ -449,7 +449,7 @@ static void test_balanced(void **state)
     gsl_rng_free(rng);
 }
 
-/* What layers need while they compute is set aside once, the most of them: 7 bytes here. */
+/* The largest workspace of the layers is set aside once: 7 bytes here. */
 static void test_workspace(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* The picture of a pattern: what is written into it. */
+/* The text in the picture of a pattern. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "schedules/plan/planner.h"
 #include "sim/base/random.h"

@@ -9,14 +9,14 @@
 
 enum { MOST_STAGES = 8, MOST_DEVICES = 4, MOST_OPS = MOST_STAGES * CS_PATTERN_KINDS };
 
-/* The operations of a micro-batch in the order in which it goes through them. */
+/* The operations of a micro-batch, in order. */
 typedef struct path {
     uint32_t n;
     struct {
         uint32_t stage;
         cs_pattern_kind kind;
         cs_time takes;
-        uint32_t low, high; /* of its device or link */
+        uint32_t low, high; /* range on its device or link */
     } ops[MOST_OPS];
 } path;
 
@@ -204,7 +204,7 @@ static bool paper_groups(const cs_chain *chain, const cs_plan *plan, cs_time per
     return ok;
 }
 
-/* Any period up to the sum of all loads, not only those at which something changes. */
+/* Tries any period up to the sum of all loads, not only periods where something changes. */
 static cs_time slow_fit(const cs_chain *chain, const cs_plan *plan)
 {
     int64_t groups[MOST_STAGES];
@@ -307,10 +307,10 @@ static void look_at(enumeration *e)
     }
 }
 
-/* All starts and shifts of operation i and those behind it. None waits for a period or more: where
- * one did, it and all behind it could come a period earlier with the same starts and no more active
- * micro-batches. With whole durations and a whole period, whole starts are enough (constraints on
- * differences). */
+/* Enumerates all starts and shifts of operation i and later ones. None waits for a period or more:
+ * otherwise it and all later ones could start a period earlier with the same starts and no more
+ * active micro-batches. With whole durations and a whole period, whole starts are enough
+ * (constraints on differences). */
 static void enumerate(enumeration *e, uint32_t i)
 {
     if (i == e->path->n) {
@@ -535,7 +535,7 @@ static void test_messages(void **state)
         cs_error error;
         cs_error_init(&error);
         make_example(&e);
-        e.pattern.ops[CS_PATTERN_BACKWARD].start += MS / 4; /* some room behind the message back */
+        e.pattern.ops[CS_PATTERN_BACKWARD].start += MS / 4; /* some slack after the message back */
         e.pattern.ops[wrong[i].stage * CS_PATTERN_KINDS + wrong[i].kind] = wrong[i].op;
         e.pattern.period = wrong[i].period;
         e.chain.memory = wrong[i].memory;

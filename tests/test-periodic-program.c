@@ -16,7 +16,7 @@ static void expect_end(const char *row, cs_program_end expected, cs_program_end 
     expect_text(row, ends[expected], ends[got]);
 }
 
-/* Of a pattern that must be valid; 0 when there is none. */
+/* Period of a pattern, which must be valid; 0 if there is none. */
 static cs_time solved(const char *row, const tiny_chain *tiny, const tiny_plan *plan,
                       const cs_program_options *options, cs_program_end *end)
 {
@@ -118,8 +118,8 @@ static void program_against_1f1b(void **state)
 
 /* ---- the ends of chains ---- */
 
-/* A model that ends in layers without any time: what is found is valid, and no better than the best
- * of all. */
+/* A model that ends in layers of zero time: the result is valid, and not better than the
+ * optimum. */
 static void program_without_time_at_the_end(void **state)
 {
     (void)state;
@@ -163,8 +163,8 @@ static void scale_chain(tiny_chain *tiny, int64_t time, int64_t bytes)
     tiny->chain.memory *= bytes;
 }
 
-/* In units of 10^12 + 39 ps (a prime, and a second) and of about a GB, periods are as many times
- * longer: those of cycles with several laps are rounded up only then. */
+/* In units of 10^12 + 39 ps (a prime, and a second) and of about a GB, periods are longer by these
+ * factors: periods of cycles with several laps are rounded up only then. */
 static void program_in_large_units(void **state)
 {
     (void)state;
@@ -221,8 +221,8 @@ static cs_time takes(const tiny_chain *tiny, const cs_plan *plan, uint32_t op)
     return cs_pattern_duration(&tiny->chain, plan, op / CS_PATTERN_KINDS, op % CS_PATTERN_KINDS);
 }
 
-/* Of two operations of one resource, the later one starts after the earlier one, and ends before
- * the earlier one's next start. */
+/* Of two operations on the same resource, the later one starts after the earlier one, and ends
+ * before the earlier one's next start. */
 static void bound_orders(const tiny_chain *tiny, const cs_plan *plan, const cs_pattern *order,
                          const uint32_t *ops, uint32_t n, cs_time period, bounds *b)
 {

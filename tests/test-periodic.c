@@ -1,5 +1,5 @@
-/* The schedule `periodic`: what the engine runs is the pattern, start by start, and its peaks are
- * those of a checker that unrolls it and looks at every picosecond. Patterns in plans' files. */
+/* The schedule `periodic`: the engine runs the pattern, start by start, and its peaks equal those
+ * of a checker that unrolls it and looks at every picosecond. Patterns in plans' files. */
 #include "schedules/plan/periodic-program.h"
 #include "sim/base/random.h"
 #include "sim/core/engine/engine.h"
@@ -17,8 +17,8 @@ enum { N_CASES = 1000, PARAMS_BYTES = 64, MOST_STAGES = 5, MOST_LAYERS = 7, MOST
 
 /* ---- patterns by list scheduling ---- */
 
-/* What a device, or the link of two, does in [t, t + 1) of the period: 1 + the operation, or 0; and
- * whether one that takes no time stands at t. */
+/* The operation of a device, or of the link between two, in [t, t + 1) of the period: 1 + the
+ * operation, or 0; and whether an operation of zero time is at t. */
 typedef struct moment {
     uint32_t op;
     bool instant;
@@ -49,7 +49,7 @@ static bool is_free(const moment *moments, cs_time period, cs_time from, cs_time
     return true;
 }
 
-/* The first time from `ready` on at which the operation finds its resource free in every period. */
+/* Finds the first time from `ready` on when the operation's resource is free in every period. */
 static bool place(const table *busy, const cs_chain *chain, const cs_plan *plan, uint32_t stage,
                   cs_pattern_kind kind, cs_pattern *pattern, cs_time *ready)
 {
@@ -293,7 +293,7 @@ static const cs_pattern_op *op_of(const setup *on, uint32_t task, const bool *af
     return &on->pattern.ops[*stage * CS_PATTERN_KINDS + *kind];
 }
 
-/* Of every task: whether it is a message that waits for a backward. */
+/* Per task: whether it is a message that waits for a backward. */
 static bool *find_returns(const setup *on)
 {
     bool *returns = calloc((size_t)on->graph.n_tasks + 1, sizeof(*returns));
@@ -365,7 +365,7 @@ static int64_t workspace(const setup *on, uint32_t device)
     return most;
 }
 
-/* What a device computes in one period in the middle of the run. */
+/* Computing time of a device in one period in the middle of the run. */
 static cs_time busy_in_period(const setup *on, uint32_t device)
 {
     cs_time from = on->trace.makespan / 2, to = from + on->pattern.period, busy = 0;
@@ -457,8 +457,8 @@ static void note(const setup *on, seen *count)
     count->wrapped += wrapped;
 }
 
-/* Enough micro-batches that two versions do, and enough mini-batches for a steady state. Returns
- * the most that are active. */
+/* Sets enough micro-batches for two versions to suffice, and enough mini-batches for a steady
+ * state. Returns the largest number of active micro-batches. */
 static int64_t set_enough(setup *on, const int64_t *active)
 {
     int64_t most = 1;
@@ -490,8 +490,8 @@ static void expect_asap(const char *row, setup *on, const cs_pattern_use *uses)
     expect_forms(row, on);
 }
 
-/* Runs that are too short for a steady state, and some that just reach it: what is promised
- * holds. */
+/* Runs that are too short for a steady state, and some that just reach it: forms that apply
+ * hold. */
 static void expect_short_runs(const char *row, setup *on, int64_t active)
 {
     const uint32_t pattern = 0;
@@ -563,7 +563,7 @@ static void test_random_patterns(void **state)
 
 /* ---- as soon as possible ---- */
 
-/* 840 is a multiple of all numbers up to 8: as soon as possible, what a few operations do repeats
+/* 840 is a multiple of all numbers up to 8: with "as soon as possible", a few operations repeat
  * after some of so few micro-batches. */
 enum { REPEATS = 840, SETTLES = 400 };
 
@@ -580,9 +580,9 @@ static cs_time done_at(const setup *on, uint32_t item)
     return latest;
 }
 
-/* The order of a pattern has a smallest period, the largest ratio of time to shifts over the
- * circles of what waits for what. A run of the order alone has it in the long run, however much
- * slack the pattern has. */
+/* The order of a pattern has a smallest period, the largest ratio of time to shifts over the cycles
+ * of dependencies. A run of the order alone reaches it in the long run, however much slack the
+ * pattern has. */
 static void test_asap_is_tight(void **state)
 {
     (void)state;
@@ -618,7 +618,7 @@ static void test_asap_is_tight(void **state)
 
 /* ---- without a pattern ---- */
 
-/* A stage per device gets 1F1B*: what is run is the pattern that cs_pattern_1f1b_fit finds. */
+/* One stage per device gets 1F1B*: the run follows the pattern that cs_pattern_1f1b_fit finds. */
 static void test_without_pattern(void **state)
 {
     (void)state;
@@ -679,7 +679,7 @@ static void load_and_run(const cs_override *override, scenario_run *out)
     expect_error("run", CS_OK, "", status, &error);
 }
 
-/* What the resolved scenario has, without the file of the plan, gives the same results. */
+/* The resolved scenario, without the plan's file, gives the same results. */
 static void test_scenario(void **state)
 {
     (void)state;
@@ -789,7 +789,7 @@ static void test_round_trip(void **state)
     gsl_rng_free(rng);
 }
 
-/* Of a model with three layers: stages 0 and 1 on device 0, stage 2 on device 1. */
+/* A model with three layers: stages 0 and 1 on device 0, stage 2 on device 1. */
 #define OP(kind, stage, start, shift)                                                              \
     "{\"operation\": \"" kind "\", \"stage\": " stage ", \"start_ps\": " start                     \
     ", \"shift\": " shift "}"

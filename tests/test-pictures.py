@@ -90,9 +90,9 @@ class Pictures(unittest.TestCase):
     def test_waits_and_critical_path(self):
         """Two stages, two micro-batches, forwards of 1 s and backwards of 2 s, free messages: the
         first does F0 F1 in 0 to 2 and B0 B1 in 5 to 9 (reversed order), the second waits for 1 s,
-        does F0 F1 in 1 to 3 and backwards in 3 to 7; then it waits for the flush. What the first
-        lacks from 2 to 5 is computed by the second. Rows begin at 0 and 1; boxes, as transfers take
-        no time, end at 0.92 of them."""
+        does F0 F1 in 1 to 3 and backwards in 3 to 7; then it waits for the flush. The output of the
+        first lacks from 2 to 5 is computed by the second. Rows begin at 0 and 1; boxes, as
+        transfers take no time, end at 0.92 of them."""
         self.run_of('s.h5', scenario(kind='gpipe', micro_batches=2))
         waits = self.numbers('timeline.gp', 'waits.dat', 's.h5')
         grey, light = 0xB8B8B8, 0xE6E6E6
@@ -205,7 +205,7 @@ class Pictures(unittest.TestCase):
                 self.assertEqual(all(float(row[0]) > 0 for row in rows), delays)
 
     def test_utilisation_with_long_names(self):
-        """Rows like 15360-16383 have their names right of that of the axis, 22 points from the
+        """Rows like 15360-16383 have their names right of the axis's name, 22 points from the
         edge: at 11 points a digit is 6 points wide at least. Bars of devices and links do not share
         what is left: links go below."""
         scenarios = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios')
@@ -223,7 +223,7 @@ class Pictures(unittest.TestCase):
         self.assertGreater(top['links,'], top['time of'] + 16 * 20)
 
     def test_mean_memory(self):
-        """The sum of what all devices hold over their number, at every time, from the samples."""
+        """The mean of the memory of all devices, at every time, from the samples."""
         try:
             import h5py
         except ImportError:
@@ -277,7 +277,7 @@ class Pictures(unittest.TestCase):
         return held, samples
 
     def check_rows(self, held, *words):
-        """Boxes are as wide together as the bytes that they stand for; 13 high, 566 in a row."""
+        """Boxes are together as wide as the bytes that they represent; 13 high, 566 in a row."""
         colours = {0x0072B2: 'weights', 0x009E73: 'gradients', 0xCC79A7: 'optimizer_states',
                    0xE69F00: 'activations', 0xD55E00: 'communication_buffers',
                    0xF0E442: 'workspace'}
@@ -332,7 +332,7 @@ class Pictures(unittest.TestCase):
         with h5py.File(self.path('s.h5')) as file:
             values = sorted(file['runs/iteration_time_s'][:].tolist())
         box = self.data('spread.gp', 'boxes.dat', 's.h5', '-k', 'spread')[0]
-        # of nine, ranks 0 to 8: the quartiles are those of rank 2, 4, 6; 5 % is 0.4 beyond the
+        # of nine, ranks 0 to 8: the quartiles have rank 2, 4, 6; 5 % is 0.4 beyond the
         # first
         expected = [values[0] + .4 * (values[1] - values[0]), values[2], values[4], values[6],
                     values[7] + .6 * (values[8] - values[7])]
@@ -351,7 +351,7 @@ class Pictures(unittest.TestCase):
         self.sim('sweep', 's.json', '-o', 'sweep.h5', *words)
 
     def test_bars_and_capacity(self):
-        """The first device holds 1 kB of weights, as much of gradients and of what it sends, and 1
+        """The first device holds 1 kB of weights, as much of gradients and of sent data, and 1
         kB of activations for each micro-batch in flight: of four all in gpipe, two in 1f1b, which
         then sends and receives at one instant: 1 + 1 + 2 + 1 + 1."""
         self.sweep('--vary', '/schedule/kind=gpipe,1f1b', '--vary', '/schedule/micro_batches=1,4',
@@ -365,8 +365,8 @@ class Pictures(unittest.TestCase):
         self.assertEqual(capacity, [[-0.5, 4, 2]])
 
     def test_plans_that_do_not_fit(self):
-        """Hollow points, whose numbers are one less than those of full ones, which are odd; the
-        capacity is what a peak is over by less."""
+        """Hollow points, whose numbers are one less than the full points' numbers, which are odd;
+        the capacity is what a peak is over by less."""
         try:
             import h5py
         except ImportError:
@@ -402,7 +402,7 @@ class Pictures(unittest.TestCase):
         self.assertIn("heading = 'Mine'", text)
 
     def test_sizes(self):
-        """8.5 cm are 241 points, of which a PNG has 300 to the inch; without a unit, pixels."""
+        """8.5 cm are 241 points; a PNG has 300 pixels per inch; without a unit, pixels."""
         self.run_of('s.h5', scenario(kind='dp'))
         for width, pixels in (('8.5 cm', 1004), ('241', 241), ('85mm', 1004)):
             self.sim('plot', 's.h5', '--width', width, '-o', 'x.png')

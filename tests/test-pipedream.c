@@ -123,7 +123,7 @@ static const struct {
      0,
      "a Work: f 1 bi 1 bw 0 w 0 out 10 kept 0\n"
      "b Work: f 1 bi 1 bw 0 w 0 out 20 kept 10\n"},
-    {"a second source that is no input",
+    {"a second source that is not an input",
      WORK("a", "1", "10") WORK("b", "1", "20") WORK("s", "1", "3") WORK("c", "1", "30")
          EDGE("a", "b") EDGE("b", "c") EDGE("s", "c"),
      0, "a to c (4 nodes): f 4 bi 4 bw 0 w 0 out 30 kept 33\n"},
@@ -162,7 +162,7 @@ static const struct {
      "a Work: f 1 bi 1 bw 0 w 0 out 10 kept 0\n"
      "b Work: f 1 bi 1 bw 0 w 0 out 20 kept 10\n"},
     /* x reads a and b, so it holds on to a past b. */
-    {"an idle node that joins two is no dead end",
+    {"an idle node that joins two is not a dead end",
      WORK("a", "1", "10") WORK("b", "1", "20") IDLE("x", "5") WORK("c", "1", "30") EDGE("a", "b")
          EDGE("a", "x") EDGE("b", "x") EDGE("b", "c"),
      0,
@@ -291,7 +291,7 @@ static const struct {
     {"blank lines only", "\n \n\r\n", "g.txt:1: no nodes"},
     {"edges only", EDGE("a", "b"), "g.txt:1: no nodes"},
     {"inputs only", IN("i", "1"), "g.txt:1: no layers"},
-    {"nothing but empty nodes", IDLE("h", "0") IDLE("g", "0") EDGE("h", "g"), "no layers"},
+    {"only empty nodes", IDLE("h", "0") IDLE("g", "0") EDGE("h", "g"), "no layers"},
     {"no such node", A EDGE("a", "c"), "g.txt:2: no node is called \"c\""},
     {"neither node", A EDGE("c", "d"),
      "g.txt:2: no node is called \"c\"\n"
@@ -313,7 +313,7 @@ static const struct {
     {"an edge to nothing", A "\ta -- \n", "g.txt:2: must be a node"},
     {"a space in an id", "a b -- Work -- " METRICS "0\n", "g.txt:1: must be a node"},
     {"no id", " -- Work -- " METRICS "0\n", "g.txt:1: must be a node"},
-    {"a stage that is no number", "a -- Work -- " METRICS "0 -- stage_id=x\n",
+    {"a stage that is not a number", "a -- Work -- " METRICS "0 -- stage_id=x\n",
      "g.txt:1: must be a node"},
     {"an empty stage", "a -- Work -- " METRICS "0 -- stage_id=\n", "g.txt:1: must be a node"},
     {"a control character", "a -- W\x01 -- " METRICS "0\n", "g.txt:1: must be UTF-8"},
@@ -366,7 +366,7 @@ static void test_errors(void **state)
     }
 }
 
-/* Of the lines 6 to 10 in the cycle in the middle, 8 to 10 are the cycle. */
+/* Of the lines 6 to 10, with a cycle in the middle, 8 to 10 are the cycle. */
 static void test_cycle_names_its_edge(void **state)
 {
     (void)state;
@@ -534,7 +534,7 @@ static void write_graph(const random_graph *graph, char *text, size_t size)
     }
 }
 
-/* The set of nodes to which paths lead from `from` (a set), going past `without`. */
+/* The set of nodes reachable from `from` (a set) without passing `without`. */
 static uint64_t reach_from(const random_graph *graph, uint64_t from, uint32_t without)
 {
     uint64_t reached = from & ~(UINT64_C(1) << without);
@@ -557,8 +557,8 @@ static uint64_t sources(const random_graph *graph, bool reversed)
     return set;
 }
 
-/* By the definition: a node is an articulation point when without it no output is reached. A node's
- * layer is the number of articulation points, itself not counted, from which a path leads to it. */
+/* By the definition: a node is an articulation point if no output is reachable without it. A node's
+ * layer is the number of other articulation points with a path to it. */
 static void reference_layers(const random_graph *graph, uint64_t layers[MOST_NODES])
 {
     uint32_t layer[MOST_NODES] = {0};

@@ -1,6 +1,6 @@
-/* What is the pipeline's own bubble and what is exposed communication: two stages of GPipe and 1F1B,
- * derived by hand. Each stage is on two devices, which do the same: together they are a group of a
- * tensor or a data axis, whose collectives are one delay. */
+/* The pipeline's own bubble versus exposed communication: two stages of GPipe and 1F1B, derived by
+ * hand. Each stage is on two identical devices: together they are a group of a tensor or a data
+ * axis, whose collectives are one delay. */
 #include "sim/core/analysis/analysis.h"
 #include "sim/core/engine/engine.h"
 #include "sim/core/graph/builder.h"
@@ -20,12 +20,12 @@ typedef struct pass {
 typedef struct pipe_row {
     const char *name;
     uint32_t micro_batches, batches;
-    const char *order[P]; /* of a mini-batch: "FFBB" */
+    const char *order[P]; /* order of a mini-batch: "FFBB" */
     pass forward[P], backward[P];
     cs_time message;           /* between stages */
     cs_time gradients, update; /* at the end of a mini-batch; 0: none */
     cs_time makespan;
-    cs_time_use uses[P]; /* of either device of a stage */
+    cs_time_use uses[P]; /* use of either device of a stage */
 } pipe_row;
 
 #define F CS_FORWARD
@@ -86,7 +86,7 @@ static const pipe_row pipe_rows[] = {
          {{.compute = {[F] = 14, [B] = 28}, .communication = 18, .dependency = 30},
           {.compute = {[F] = 14, [B] = 28}, .communication = 18, .dependency = 10, .flush = 20}}},
     /* The same with another sum at the end of each pass, before it sends; the next pass of the
-     * stage begins beside it. Computing and sums, in ps:
+     * stage overlaps it. Computing and sums, in ps:
      *   stage 0  F 0-3 (3-5) 5-9 (9-10), F 9-12 (12-14) 14-18 (18-19) |
      *            B 40-46 (46-50) 50-58 (58-60) | B 68-74 (74-78) 78-86 (86-88)
      *   stage 1  F 10-13 (13-15) 15-19 (19-20), B 20-26 (26-30) 30-38 (38-40),
@@ -150,7 +150,7 @@ typedef struct pipe {
     const pipe_row *row;
     cs_builder *builder;
     uint32_t groups[P];
-    uint32_t ends[P][2][MOST_ITEMS][RANKS]; /* per forward and backward: the task behind it */
+    uint32_t ends[P][2][MOST_ITEMS][RANKS]; /* per forward and backward: the last task so far */
 } pipe;
 
 static void add_edge(pipe *of, uint32_t before, uint32_t after)
@@ -159,7 +159,7 @@ static void add_edge(pipe *of, uint32_t before, uint32_t after)
         cs_builder_edge(of->builder, before, after);
 }
 
-/* On each rank of a stage, behind what it waits for; that becomes the task itself. */
+/* Adds a computation on each rank of a stage, after its dependency, which becomes the new task. */
 static void add_compute(pipe *of, cs_kind kind, uint32_t stage, uint32_t item, cs_time time,
                         uint32_t waits[RANKS])
 {
@@ -244,7 +244,7 @@ static bool is_ready(const uint32_t done[P][2], uint32_t stage, bool backward)
     return stage == 0 || done[stage - 1][false] > item;
 }
 
-/* A device computes in the order in which its tasks are added. */
+/* A device computes in the order of insertion. */
 static void add_batch(pipe *of, uint32_t batch)
 {
     const uint32_t n = 2 * of->row->micro_batches, first = batch * of->row->micro_batches;

@@ -387,7 +387,7 @@ static void test_written_text(void **state)
     cs_model_finish(&model);
 }
 
-/* Of a model with 4 layers. */
+/* A model with 4 layers. */
 static const struct {
     const char *name, *text, *message;
 } refused[] = {
@@ -539,7 +539,7 @@ static cs_status read_cuts(const char *text, const cs_model *model, cs_plan *pla
     "s.json: /cuts/" index ": must be the first layer of stage " text                              \
     ": the model has 9 layers, and the list must rise"
 
-/* Of a model with 9 layers. */
+/* A model with 9 layers. */
 static void test_cuts(void **state)
 {
     (void)state;
@@ -597,7 +597,7 @@ static void test_replicated(void **state)
     expect_plan("replicated", &(cs_plan){1, 3, (cs_stage[]){{0, 5, 0, 3}}, (uint32_t[]){0, 1, 2}},
                 &plan);
     cs_plan_finish(&plan);
-    cs_plan_finish(&plan); /* what is finished can be finished */
+    cs_plan_finish(&plan); /* a finished value can be finished again */
 }
 
 int main(void)

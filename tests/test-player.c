@@ -1,4 +1,4 @@
-/* When the tensors of a pass come: with the task in which their layer begins. */
+/* Tensors of a pass are allocated with the task in which their layer begins. */
 #include "sim/run/player.h"
 
 #include "tests/expect.h"
@@ -32,7 +32,7 @@ static void add(times *to, cs_time at)
     to->at[to->n++] = at;
 }
 
-/* Times at which tensors are made, but for what is there from the start. */
+/* Times at which tensors are allocated, except resident ones. */
 static cs_status see(void *context, const cs_player *player, const cs_caching_event *event)
 {
     if (event->action == CS_CACHING_ALLOC && cs_player_time(player) > 0)
@@ -55,8 +55,8 @@ static cs_time task_at(const cs_simulation *of, cs_time at)
     return found;
 }
 
-/* By hand: forward, layer l begins when those before it have taken their time, backward, when those
- * behind it have; each with a task. The run is played twice. */
+/* By hand: in the forward, layer l begins after the times of earlier layers, in the backward after
+ * the times of later layers, each with a task. The run is replayed twice. */
 static times begin_at(const scenario_run *run)
 {
     const cs_model *model = run->scenario.model;
@@ -132,9 +132,9 @@ static int64_t most_allocated(const char *model, const char *parallel, const cha
 }
 
 /* The operators make and free the same tensors in the same order, whether the chain's layers are
- * blocks or as fine as can be; and a micro-batch frees all that it made, so that four of them, one
- * behind the other, have at most what one has: of the workspaces that layers have while devices
- * exchange something within them nothing is left. */
+ * blocks or as fine as can be; and a micro-batch frees everything that it allocated, so four of
+ * them, one after another, need no more than one: nothing remains of the workspaces that layers
+ * have during exchanges within them. */
 static void has_tensors_of_operators(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void waits_for_collectives(void **state)
     int64_t allocated[2];
     for (size_t i = 0; i < 2; i++)
         expect_int("tensors that wait", rows[i].most, most_pending(rows[i].ahead, &allocated[i]));
-    expect_int("what is allocated", allocated[0], allocated[1]);
+    expect_int("allocated memory", allocated[0], allocated[1]);
 }
 
 /* ---- weights before they are divided ---- */
@@ -235,7 +235,7 @@ static cs_status sum_first(void *context, const cs_player *player, const cs_cach
     return CS_OK;
 }
 
-/* What is allocated before the run begins, and on top of it all weights, layer by layer. */
+/* Memory allocated before the run begins, plus all weights, layer by layer. */
 static void loads_whole_weights(void **state)
 {
     (void)state;
@@ -319,8 +319,8 @@ static cs_memory_fit fit_with(int64_t capacity, bool *failed)
     return fit;
 }
 
-/* What is said to be needed is enough, a little less than the peak of allocated memory is not, and
- * the likelihood is on the side of the verdict. */
+/* The needed memory suffices, a little less than the peak of allocated memory does not, and the
+ * probability agrees with the verdict. */
 static void needs_what_is_enough(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Plots: what the reader refuses, what gnuplot is given, and that pictures are whole. */
+/* Plots: refusals of the reader, input of gnuplot, and complete pictures. */
 #include "plots/plot.h"
 #include "sim/core/trace/results-reader.h"
 #include "sim/core/trace/results.h"
@@ -124,7 +124,7 @@ static char *slurp(const char *path, size_t *length)
 static void need_gnuplot(void)
 {
     if (system("gnuplot --version >/dev/null 2>&1") != 0) {
-        print_message("skipped: there is no gnuplot here\n");
+        print_message("skipped: gnuplot is not installed\n");
         skip();
     }
 }
@@ -364,7 +364,7 @@ static void draw_all(void **state, const char *results)
 {
     static const char *const formats[] = {"svg", "png", "pdf"};
     for (const cs_plot_kind *kind = cs_plot_kinds(); strcmp(kind->name, "spread") != 0; kind++) {
-        const bool drawn = strcmp(kind->name, "segments") != 0; /* of runs with an allocator */
+        const bool drawn = strcmp(kind->name, "segments") != 0; /* runs with an allocator */
         for (size_t f = 0; drawn && f < ROWS(formats); f++) {
             char output[PATH];
             cs_error error;
@@ -567,7 +567,7 @@ static void write_sweep(const char *path, bool missing)
     write_sweep_of(path, !missing, false);
 }
 
-/* y over the two numbers and what seven texts stand for, which differ in a word each. */
+/* y over the two numbers and the meanings of seven texts, which differ in a word each. */
 static const char *const categories[] = {"gpipe",     "1f1b", "zb_h1",       "interleaved_1f1b",
                                          "pipedream", "nf1b", "cdp_freshest"};
 
@@ -963,10 +963,10 @@ static void test_lines_out_of_memory(void **state)
     free(texts);
 }
 
-/* 50 points, of which every third is out of memory: too many to mark all. Of 50 about 8 are marked,
- * which tell lines apart: every 6th (50 / 8), all out of memory. The lone ones between would vanish
- * without: those that fit in pairs have a line, so none but the last, number 49, is marked.
- * 0 is out of memory, 1 and 2 fit, 3 is out of memory, ... 48 is, 49 fits, alone. */
+/* 50 points, every third out of memory: too many to mark all. About 8 of 50 are marked, to
+ * distinguish lines: every 6th (50 / 8), all out of memory. Isolated points would vanish otherwise:
+ * points that fit in pairs have a line, so only the last, number 49, is marked. 0 is out of memory,
+ * 1 and 2 fit, 3 is out of memory, ... 48 is, 49 fits, alone. */
 static cs_h5_value third_value(const void *source, uint64_t row, uint32_t which)
 {
     (void)source;
@@ -1123,8 +1123,8 @@ static size_t count_lines(const char *text)
     return n;
 }
 
-/* 8 devices, 40,000 tasks each, on 1120 points: what is narrower than half a point is drawn
- * together, so there is at most one box per half point and lane, and no label fits. */
+/* 8 devices, 40,000 tasks each, on 1120 points: boxes narrower than half a point are merged, so
+ * there is at most one box per half point and lane, and no label fits. */
 static void test_many_boxes_are_merged(void **state)
 {
     synthetic_options options = four;

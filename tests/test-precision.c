@@ -1,4 +1,4 @@
-/* Narrow types of operands: what is multiplied, moved, cast and kept in which. */
+/* Narrow types of operands: types of products, transfers, casts and saved tensors. */
 #include "sim/model/net-model.h"
 #include "sim/model/op-shape.h"
 
@@ -34,7 +34,7 @@ static const cs_op *op_of(const cs_net *net, const char *name)
     for (uint32_t p = 0; p < net->n_ops; p++)
         if (strcmp(net->ops[p].name + strlen("n."), name) == 0)
             return &net->ops[p];
-    fail_msg("there is no operator %s", name);
+    fail_msg("unknown operator %s", name);
     return NULL;
 }
 
@@ -93,7 +93,7 @@ static void test_linear(void **state)
     }
 }
 
-/* What is not narrow is what it is in bf16, to the byte. */
+/* Operators that are not narrow are the same as in bf16, to the byte. */
 static void test_wide(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void test_model(void **state)
     cs_net_finish(&net);
 }
 
-/* Measured times of what is not narrow are those of bf16. */
+/* Measured times of operators that are not narrow are those of bf16. */
 static void test_keys(void **state)
 {
     (void)state;
@@ -197,10 +197,10 @@ static void test_keys(void **state)
 
 /* ---- weights ---- */
 
-/* Of a Llama of 2 blocks, 64 features, 4 heads of 16, MLPs of 128 and 96 words: the products of
+/* A Llama of 2 blocks, 64 features, 4 heads of 16, MLPs of 128 and 96 words: the products of
  * blocks have 2 (4 x 64^2 + 3 x 64 x 128) = 81,920 weights; table, last matrix and norms 2 x 96 x
  * 64 + 5 x 64 = 12,608, in bf16 always. fp8 takes a byte. At stage 3 each of two devices holds half
- * of the weights in bf16, or of one narrow copy, and casts what it has gathered. */
+ * of the weights in bf16, or of one narrow copy, and casts gathered weights. */
 static void test_weights(void **state)
 {
     (void)state;

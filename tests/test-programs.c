@@ -1,8 +1,8 @@
-/* Stages on a grid: what they exchange, sum, gather and hold, against times and bytes counted by
+/* Stages on a grid: exchanges, sums, gathers and memory, compared with times and bytes counted by
  * hand.
  *
  * All devices are around a switch of 1e12 B/s one way, without latency: a byte takes a picosecond,
- * and groups that do the same at the same time do not meet. With n devices a ring all-reduce of B
+ * and identical simultaneous groups do not share links. With n devices a ring all-reduce of B
  * bytes takes
  * 2 (n - 1) B / n, an all-gather, a reduce-scatter and an all-to-all (n - 1) B / n, a shift B. */
 #include "sim/base/random.h"
@@ -104,7 +104,7 @@ static cs_time exchange_time(const cs_grid *grid, const cs_exchange *of)
     }
 }
 
-/* What a pass over the layer takes when everything waits for everything. */
+/* Time of a pass over the layer if everything waits for everything. */
 static cs_time pass_time(const drawn *of, uint32_t layer, bool backward)
 {
     const cs_layer *l = &of->layers[layer];
@@ -138,8 +138,8 @@ static int64_t draw_bytes(gsl_rng *random)
     return 432 * (int64_t)below(random, 200);
 }
 
-/* Nothing is exchanged behind the last piece of a backward: the sum of the gradients would meet
- * it. */
+/* There is no exchange after the last piece of a backward: it would overlap the sum of the
+ * gradients. */
 static void draw_layer(gsl_rng *random, drawn *of, uint32_t l)
 {
     static const uint8_t kinds[] = {CS_EXCHANGE_ALL_REDUCE,     CS_EXCHANGE_ALL_GATHER,
@@ -170,7 +170,7 @@ static void draw_layer(gsl_rng *random, drawn *of, uint32_t l)
     of->layers[l].weight_bytes = draw_bytes(random);
 }
 
-/* A layer that runs again may end within a piece: what is behind is left out. */
+/* A recomputed layer may end within a piece: the rest is left out. */
 static void draw_end(gsl_rng *random, drawn *of, uint32_t l)
 {
     cs_layer *layer = &of->layers[l];
@@ -238,7 +238,7 @@ static void test_recomputation_repeats_exchanges(void **state)
     }
 }
 
-/* Three pieces of 100, 200 and 300 ps, with exchanges beside them. */
+/* Three pieces of 100, 200 and 300 ps, with overlapping exchanges. */
 static void test_beside(void **state)
 {
     (void)state;
@@ -246,14 +246,14 @@ static void test_beside(void **state)
         const char *row;
         uint32_t gap;
         int64_t bytes;
-        bool both; /* two of them, one behind the other */
+        bool both; /* two of them, one after the other */
         cs_time time;
     } rows[] = {
         {"as long as the piece before", 1, 50, false, 600},
         {"longer than the piece before", 1, 150, false, 150 + 200 + 300},
         {"two are longer together", 1, 75, true, 150 + 200 + 300},
-        {"beside the last piece", 3, 350, false, 100 + 200 + 350},
-        {"in front of all it runs beside nothing", 0, 70, false, 670},
+        {"during the last piece", 3, 350, false, 100 + 200 + 350},
+        {"before everything it overlaps nothing", 0, 70, false, 670},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         drawn of;
@@ -367,7 +367,7 @@ static void test_data_replicas(void **state)
 
 /* ---- what divides nothing ---- */
 
-/* A grid of one place gives the run that there is without a grid, whatever is asked for. */
+/* A grid of one place gives the same run as no grid, for all settings. */
 static void test_grid_of_one(void **state)
 {
     static const char *const schedules[] = {"gpipe", "1f1b", "zb_h1", "pipedream"};
@@ -405,7 +405,7 @@ static void test_grid_of_one(void **state)
 
 /* ---- bytes of weights and gradients ---- */
 
-/* What a device sends for a purpose. */
+/* Bytes that a device sends for a purpose. */
 static int64_t sent(const small_run *made, uint32_t device, cs_purpose purpose)
 {
     int64_t bytes = 0;
@@ -494,7 +494,8 @@ static void test_volumes(void **state)
     }
 }
 
-/* What a device sends for gradients, and for weights, of so many bytes at a ZeRO stage. */
+/* Adds the bytes that a device sends for gradients and for weights of the given size at a ZeRO
+ * stage. */
 static void add_volumes(const small_job *job, uint32_t zero, int64_t bytes, int64_t *gradients,
                         int64_t *weights)
 {
@@ -508,9 +509,9 @@ static void add_volumes(const small_job *job, uint32_t zero, int64_t bytes, int6
     *weights += count_gathers(job, zero) * (s - 1) * (bytes / s);
 }
 
-/* Layers with stages of their own send the sum of what each sends by itself: none of it, or all of
- * it, or in quarters, at the stage, and the rest at stage 0. All parts are multiples of
- * 432/4 = 108, which n divides. What they hold is each at its stage, too. */
+/* Layers with different ZeRO stages send the sum of what each would send separately: none, all, or
+ * quarters of a layer at its stage, and the rest at stage 0. All parts are multiples of 432/4 =
+ * 108, which n divides. Memory follows the stage of each layer, too. */
 static void test_layers_with_stages_of_their_own(void **state)
 {
     static const char *const schedules[] = {"sequential", "gpipe"};
@@ -606,9 +607,9 @@ static void test_weight_parts(void **state)
     }
 }
 
-/* Of 8 places, tensor 4 and data 2, neighbours of two have the same heads of keys and values, the
- * gradients of whose weights they sum; what all four hold alike, they sum. Dense 1600 over 2; 160
- * over 2 neighbours; 80 over 4. */
+/* Of 8 places, tensor 4 and data 2, pairs of neighbours have the same heads of keys and values, and
+ * sum the gradients of their weights; gradients of weights that all four hold are summed over all.
+ * Dense 1600 over 2; 160 over 2 neighbours; 80 over 4. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -662,7 +663,7 @@ static void test_residents(void **state)
         uint32_t zero;
         bool accumulate;
         int64_t weights, gradients, states, gathered;
-        cs_time update; /* of 1001 ps */
+        cs_time update; /* 1001 ps */
     } rows[] = {
         {"zero 0", 0, true, 1001, 1001, 2002, 0, 1001},
         {"zero 1", 1, true, 1001, 1001, 502, 0, 251},
@@ -725,8 +726,8 @@ static void test_frozen(void **state)
 }
 
 /* Four layers of 1000 bytes on 4 places, whose backwards of 10,000 ps are longer than a scatter of
- * 750: scattered layer by layer there are the shares, 4 x 250, and two layers whole, the one that
- * is computed and the one that is sent; less than the 4000 of stage 1. */
+ * 750: scattered layer by layer memory holds the shares, 4 x 250, and two whole layers, one being
+ * computed and one being sent; less than the 4000 of stage 1. */
 static void test_scattered_by_layer(void **state)
 {
     (void)state;
@@ -748,8 +749,8 @@ static void test_scattered_by_layer(void **state)
     }
 }
 
-/* Layers that take long compared with what they gather: while one computes, it and the next
- * `prefetch` ones in the order of the pass are there. */
+/* Layers that take long compared with their gathers: while one computes, it and the next `prefetch`
+ * layers in the order of the pass are in memory. */
 static void test_prefetch(void **state)
 {
     gsl_rng *random = *state;
@@ -780,11 +781,11 @@ static void test_prefetch(void **state)
     }
 }
 
-/* Zero 3 with layers of 1000 + 2000 ps, of which 300 bytes over 3 places are gathered, and
- * reduced, in 200 ps. With no prefetch every gather is exposed; in the backward, but for the
- * first, it meets the reduce-scatter of the layer before, and both take 400 ps. With one layer
- * ahead only the first gather of each pass is exposed. The reduce-scatter of the first layer is
- * behind all. */
+/* Zero 3 with layers of 1000 + 2000 ps, whose 300 bytes over 3 places are gathered, and reduced, in
+ * 200 ps. Without prefetch every gather is exposed; in the backward, except for the first, it
+ * overlaps the reduce-scatter of the previous layer, and both take 400 ps. With one layer ahead
+ * only the first gather of each pass is exposed. The reduce-scatter of the first layer comes
+ * last. */
 static void test_gathers_are_exposed(void **state)
 {
     (void)state;
@@ -812,9 +813,9 @@ static void test_gathers_are_exposed(void **state)
 }
 
 /* The same layers with two micro-batches, one layer ahead. Gathered once, only the first gather of
- * all is exposed, and the four layers are there until the end; their reduce-scatters are behind the
- * last backward, one after the other. Gradients are whole, 1200 bytes, and with the update there
- * are shares of a third besides. */
+ * all is exposed, and the four layers are there until the end; their reduce-scatters follow the
+ * last backward, one after another. Gradients are whole, 1200 bytes, and with the update there are
+ * also shares of a third. */
 static void test_gathered_once(void **state)
 {
     (void)state;
@@ -846,8 +847,8 @@ static void test_gathered_once(void **state)
 }
 
 /* 1F1B with two stages and three micro-batches is F F B F B B on the first, where one is always in
- * flight until the end, and F B F B F B on the last, where none is behind each backward. Of 300
- * bytes over 3 places each gather sends 200; there are two mini-batches. */
+ * flight until the end, and F B F B F B on the last, where none is in flight after each backward.
+ * Each gather of 300 bytes over 3 places sends 200; there are two mini-batches. */
 static void test_gathers_of_a_pipeline(void **state)
 {
     (void)state;
@@ -883,8 +884,8 @@ static void test_gathers_of_a_pipeline(void **state)
 }
 
 /* Two layers that keep 10 and 20 bytes and work with 7 and 5. The first has an exchange between
- * its pieces, during which its workspace stays; what comes beside the second layer's first piece
- * is a buffer until the end of its second one. */
+ * its pieces, during which its workspace stays; the data that arrive during the second layer's
+ * first piece are in a buffer until the end of its second piece. */
 static void test_memory_of_exchanges(void **state)
 {
     (void)state;
@@ -976,7 +977,7 @@ static void test_fold(void **state)
 
 /* ---- closed forms ---- */
 
-/* What is promised holds, on networks that take time and on one that takes none. */
+/* Forms that apply hold, on networks with times and on one without. */
 static void test_promises(void **state)
 {
     static const char *const schedules[] = {"gpipe", "1f1b", "zb_h1", "interleaved_1f1b",
@@ -1036,8 +1037,8 @@ static void test_ties(void **state)
         of.layers[1].tied_to = "layer0";
         of.job.states = (cs_states){.zero = rows[i].zero, .accumulate = true};
         run(rows[i].row, &of, &made);
-        /* of two devices each sends half of the vector twice; those of a stage sum 600 bytes as
-         * well, or scatter them, half of the work */
+        /* each of two devices sends half of the vector twice; stages also sum 600 bytes, or scatter
+         * them, half of the work */
         const int64_t stage = rows[i].zero == 0 ? 600 : 300;
         for (uint32_t d = 0; d < 4; d++)
             expect_int(rows[i].row, stage + rows[i].share, sent(&made, d, CS_PURPOSE_GRADIENTS));

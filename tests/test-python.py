@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package over the library: test-python.py SIM ROOT
 
-What the package says is what the command says, bit for bit: figures against `sim run --json`,
+The package agrees with the command, bit for bit: metrics against `sim run --json`,
 columns against the HDF5 file as h5py reads it, files byte by byte. What needs h5py, pandas, xarray
 or gnuplot is skipped without them. The environment says where the library is (CLUSTERSIM_LIBRARY).
 """
@@ -36,7 +36,7 @@ import clustersim  # noqa: E402
 MICRO = '/schedule/micro_batches'
 DEVICES = '/platform/devices'
 # gpipe of S stages and M micro-batches, messages that take no time: a mini-batch takes
-# (M + S - 1) (F + B), F and B being those of a stage and a micro-batch
+# (M + S - 1) (F + B), F and B being the times of a stage and a micro-batch
 TINY = {
     'schema_version': 1,
     'name': 'tiny',
@@ -98,7 +98,7 @@ class Case(unittest.TestCase):
 class Runs(Case):
     def test_worked_out_by_hand(self):
         """A stage has 2 of the 8 layers: F = 2 ms and B = 4 ms for a micro-batch. (M + S - 1) (F +
-        B) = (4 + 4 - 1) 6 ms = 42 ms, of which each device computes 4 * 6 = 24 ms: the bubble is
+        B) = (4 + 4 - 1) 6 ms = 42 ms, and each device computes 4 * 6 = 24 ms: the bubble is
         3/7."""
         result = clustersim.run(self.file)
         self.assertAlmostEqual(result.figures['iteration_time_s'], 42e-3, delta=1e-15)
@@ -727,7 +727,7 @@ print(max(tasks['end']), result.figures['makespan_s'], tasks._repr_html_().count
         self.assertEqual(failed, 0)
 
     def test_structures(self):
-        """The types of _library.py are those of clustersim.h."""
+        """The types of _library.py agree with clustersim.h."""
         compiler = shutil.which('cc') or shutil.which('gcc') or shutil.which('clang')
         if not compiler:
             self.skipTest('needs a C compiler')

@@ -3,9 +3,9 @@
 
 A network that is divided over several devices is trained by as many processes of MPI, and by one
 that does all of it. Weights and samples are the same, so that the losses of all mini-batches must
-be: that of the first says that the forward is right, the later ones that backward, sums of
-gradients and updates are. Numbers differ by the order in which float32 are summed: 24 bits, some
-hundred summands in a row, a few updates. What is live in the memory of each process is counted by
+be: the first loss shows that the forward is right, later ones that backward, sums of
+gradients and updates are. Numbers differ by the order of float32 sums: 24 bits, some
+hundred summands in a row, a few updates. Live memory of each process is counted by
 its allocator, and held against the prediction.
 """
 import json
@@ -94,8 +94,8 @@ SHORT = {'tensor, views of one matrix', 'sequence parallel', 'filter, unequal pa
          'another order'}
 assert SHORT <= {row[0] for row in ROWS}
 
-# In the plan a layer has the most that it needs from its first step to its last, and what is
-# gathered again beside a computation comes on top. It comes here when it is read, and the layers
+# In the plan a layer has the most that it needs from its first step to its last, and tensors
+# gathered again during a computation come on top. They come here when they are read, and the layers
 # behind have gone when a layer has its most: of networks as small as these, with many steps to a
 # layer, up to 3 % less.
 LESS = {'filter 4', 'channel', 'channel 4', 'sequence parallel', 'sequence parallel, positions',

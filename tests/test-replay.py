@@ -172,8 +172,8 @@ class Compare(Case):
                          {'predicted': 3, 'measured': 3, 'error_fraction': 0})
         self.assertEqual(kinds['all_reduce']['median']['predicted_s'], 2)
         self.assertEqual(kinds['all_reduce']['median']['measured_s'], 2)
-        # Two buckets of 100 MB, behind each backward of 2 s: on a ring 0.1 s each, from 4 s and
-        # from 6 s on, in which something is under way; or 0.2 s in all, though it is 2.1 s from the
+        # Two buckets of 100 MB, after each backward of 2 s: on a ring 0.1 s each, from 4 s and
+        # from 6 s on, when something is in flight; or 0.2 s in all, though it is 2.1 s from the
         # first to the last.
         buckets = {**dp, 'schedule': {'kind': 'dp', 'bucket': '100 MB'},
                    'model': {'uniform': {**dp['model']['uniform'], 'layers': 2, 'forward': '1 s',
@@ -187,7 +187,7 @@ class Compare(Case):
         text = self.sim('compare', 'buckets.h5', 'buckets.h5').stdout
         self.assertIn(' +0.00 points', text)  # x - x
         self.assertNotIn('-0.00', text)
-        # how links were shared and collectives done is told beside the figures
+        # sharing of links and algorithms of collectives are reported next to the metrics
         self.sim('run', 'dp.json', '-o', 'tree.h5', '-s', '/platform/sharing=none', '-s',
                  '/collectives/algorithm=tree')
         pair = json.loads(self.sim('compare', '--json', 'tree.h5',
@@ -351,7 +351,7 @@ class Missing(Case):
                              name)
 
     def test_walk_through(self):
-        """What the tutorial predicts is what the costs beside it give."""
+        """The tutorial's predictions follow from the costs next to it."""
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../scenarios/replay')
         page = os.path.join(folder, '../../docs/how-to/replay.md')
         with open(page, encoding='utf-8') as file:
@@ -377,7 +377,7 @@ class Missing(Case):
         rows = [([], 'AMD EPYC', []),
                 (['-s', '/model/device="v100"'], 'AMD EPYC', [v100]),
                 (['-s', '/costs=' + several], 'AMD EPYC, Made-up GPU',
-                 ['the costs are of different devices: AMD EPYC, Made-up GPU'])]
+                 ['the costs were measured on different devices: AMD EPYC, Made-up GPU'])]
         for settings, devices, warnings in rows:
             words = ['run', os.path.join(folder, 'replay/vit-dp.json'), '--no-output', *settings]
             costs = json.loads(self.sim(*words, '--json').stdout)['costs']
@@ -477,7 +477,7 @@ class Replay(Case):
 
     def test_memory_of_models(self):
         """Attention with its weights in memory, dropout of them, tied weights: real bytes, and
-        those of parameters too."""
+        for parameters too."""
         small = {'layers': 2, 'hidden': 32, 'heads': 4}
         text = {**small, 'vocabulary': 50, 'sequence': 32, 'positions': 32}
         image = {**small, 'image': 32, 'patch': 2, 'classes': 10} # 257 tokens
@@ -588,7 +588,7 @@ class Replay(Case):
             self.check_memory(pair, 0.02)
 
     def test_runs(self):
-        """Which run is kept, and what is told of them all."""
+        """Which run is kept, and the report about all of them."""
         self.calibrate()
         self.write('s.json', trained('sequential', 1))
         for runs, kept in ((1, 'run of the median'), (2, 'middle two the shorter')):
@@ -687,7 +687,7 @@ class Replay(Case):
         self.refused('--runs must be from 1', 'replay', 'good.json', '-r', '0', status=2)
         self.refused('unknown', 'replay', 'good.json', '--backend', 'tpu', status=2)
         self.refused('mpirun', 'replay', 'good.json', status=1, PATH='/nowhere')
-        # what goes wrong later is said once as well, and what says nothing is told of
+        # later errors are reported once as well, and missing output is reported
         said = self.sim('replay', 'good.json', '-r', '1', '-o', 'none/x.h5', status=1).stderr
         self.assertRegex(said, r'^sim: error: none/x.h5[^\n]*\n$')
         with open(os.path.join(self.folder, 'mpirun'), 'w', encoding='utf-8') as file:

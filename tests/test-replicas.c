@@ -76,7 +76,8 @@ typedef enum doing { IDLE, FORWARD, BACKWARD, WAITING, UPDATE } doing;
 typedef struct slow_device {
     uint32_t stage, replica;
     doing what;
-    uint32_t batch, until;        /* of what it does; update: of the backward before it */
+    uint32_t batch, until;        /* last mini-batch of its work; for updates: of the backward
+                                   * before */
     uint32_t forwards, backwards; /* started, done */
     uint32_t version;
 } slow_device;
@@ -120,7 +121,7 @@ static bool end_task(slow_run *run, slow_device *d, uint32_t now)
     return true;
 }
 
-/* A backward's update waits for those of the other replicas. */
+/* A backward's update waits for the updates of the other replicas. */
 static bool start_update(slow_run *run, slow_device *d, uint32_t now)
 {
     uint32_t R = run->of->devices[d->stage], first = d->batch / R * R;

@@ -24,7 +24,7 @@ typedef struct instance {
     char text[100];
 } instance;
 
-/* Times of shares, which no rule ties to those of the whole; some shares there are not. */
+/* Times of shares, unrelated to the times of the whole; some shares do not exist. */
 static void draw_shares(gsl_rng *rng, instance *c)
 {
     c->shares = true;
@@ -119,7 +119,7 @@ static void check_shape(const instance *c, const cs_plan *plan)
     }
 }
 
-/* Of a plan on one level, which is told by its stages. */
+/* Value of a plan on one level, given by its stages. */
 static double value_of(const instance *c, const cs_plan *plan)
 {
     double most = 0;
@@ -337,8 +337,8 @@ static void test_prefixes(void **state)
     gsl_rng_free(rng);
 }
 
-/* 14 nodes that read nothing and one that reads them all have 2^14 prefixes, but that of no node,
- * and the whole. */
+/* 14 nodes without inputs and one that reads them all have 2^14 prefixes, excluding the empty one,
+ * plus the whole. */
 static void test_too_many(void **state)
 {
     (void)state;
@@ -361,8 +361,7 @@ static void test_too_many(void **state)
 
 /* ---- measured profiles ---- */
 
-/* What the published optimizer prints for 4 devices at 10^9 bytes/s, one level, with messages
- * counted
+/* Output of the published optimizer for 4 devices at 10^9 bytes/s, one level, with messages counted
  * (its option for compressed activations at 1); the number of prefixes is the end of its last
  * stage. */
 static const struct {

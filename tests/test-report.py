@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """sim report in a real browser: test-report.py SIM SOURCE_ROOT
 
-Each report is opened in a headless Chromium; what it shows is held against the results file as h5py
-reads it.
+Each report is opened in a headless Chromium; its contents are compared with the results file as
+h5py reads it.
 """
 import html
 import json
@@ -156,7 +156,7 @@ class Run(Case):
             ' return {title: tip.querySelector(".title").textContent, rows, ...tip.dataset}; })()')
 
     def time_at(self, x):
-        """By our own arithmetic, of what is in view."""
+        """By our own arithmetic, for the visible part."""
         from_, until = self.shown
         return from_ + (x - self.x0) / (self.x1 - self.x0) * (until - from_)
 
@@ -270,7 +270,7 @@ class Run(Case):
         self.quiet(self.page)
 
     def test_peak(self):
-        """The table beside the picture has what the file says, for a device that is chosen."""
+        """The table next to the picture agrees with the file, for a selected device."""
         for device in range(4):
             self.page.run('(() => { const select = document.querySelector(".panel-head select");'
                           f' select.value = {device}; select.dispatchEvent(new Event("change")); '
@@ -348,7 +348,7 @@ class Run(Case):
 
 
 class Links(Case):
-    """How busy links are over time: what a link carries in all its stretches is what the engine
+    """How busy links are over time: a link's traffic over all intervals equals what the engine
     counted."""
 
     def test_bytes(self):
@@ -474,7 +474,7 @@ class Segments(Case):
         page.run('(() => { const select = document.querySelector("#segments select");'
                  f' select.value = {other}; select.dispatchEvent(new Event("change")); }})()')
         self.check(page, results, other, 0)
-        # over time: what the last change before a point left
+        # over time: the state after the last change before a point
         of = [row
               for row in zip(*(results.reserved[name] for name in ('device', 'time', 'allocated')))
               if row[0] == other]
@@ -610,7 +610,7 @@ class Points(Case):
         hollow = page.run(
             'document.querySelectorAll("#lines path.mark[fill=\\"var(--panel)\\"]").length')
         self.assertEqual(hollow, sum(is_over for _, is_over in expected.values()))
-        # a point that is clicked can be run by itself
+        # a point that is clicked can be run alone
         page.run('document.querySelector("table.points tbody tr").click()')
         command = page.run('document.querySelector("#chosen pre").textContent')
         self.assertIn('--set /schedule/micro_batches=4', command)
@@ -653,7 +653,8 @@ class Points(Case):
         self.quiet(page)
 
     def test_runs_of_points(self):
-        """A run beside a sweep belongs to the point with its settings; one with others to none."""
+        """A run next to a sweep belongs to the point with its settings; a run with other settings
+        to none."""
         scenario = os.path.join(ROOT, 'scenarios/heterogeneous.json')
         self.sim('sweep', scenario, '-o', 's.h5', '--vary', '/schedule/micro_batches=4,8,16')
         self.run_of('heterogeneous', '-s', '/schedule/micro_batches=8', name='eight')

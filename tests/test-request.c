@@ -1,5 +1,5 @@
-/* What `sim` asks of a bench program: it is read as it was written, and whatever is wrong is told
- * with its place. */
+/* Requests of `sim` to a bench program: they are read as written, and errors are reported with
+ * their place. */
 #include "calib/bench/request/request.h"
 #include "calib/costs.h"
 #include "tests/expect.h"

@@ -20,9 +20,10 @@ static cs_status count(void *context, int64_t bytes, cs_error *error)
     return CS_OK;
 }
 
-/* A mixture of 4 experts on 4 replicas that divide the experts by 2: each device has 2 experts of
- * each of 2 layers, up 16 x 64 and down 64 x 16 weights, 4096 of a layer; and all else. With zero 1
- * states of all else are divided over 4 devices, those of experts over the 2 that have the same. */
+/* A mixture of 4 experts on 4 replicas with expert parallelism 2: each device has 2 experts of
+ * each of 2 layers, up 16 x 64 and down 64 x 16 weights, 4096 per layer; and everything else. With
+ * zero 1, states of experts are sharded over the 2 devices with the same experts, all other states
+ * over 4 devices. */
 static const char mixture[] =
     "{'schema_version': 1, 'name': 't', 'model': {'name': 'decoder', 'parameters': {'layers': 2, "
     "'hidden': 16, 'heads': 2, 'kv_heads': 2, 'head': 8, 'sequence': 8, 'vocabulary': 40, "

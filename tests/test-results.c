@@ -330,7 +330,7 @@ static void test_cut_off(void **state)
     cs_reader_finish(&reader);
 }
 
-/* What device 0 does: 4 waits and computations, see above. */
+/* Device 0's part: 4 waits and computations, see above. */
 static void test_critical_path(void **state)
 {
     static const int64_t times[] = {0, 10, 20, 50, 70, 80, 100, 104};
@@ -388,7 +388,7 @@ static void test_attributes(void **state)
         {"micro_batches", 2},
         {"stopped", 1},
         {"makespan_s", 104e-12},
-        {"iteration_time_s", NAN}, /* of a run that was stopped */
+        {"iteration_time_s", NAN}, /* a stopped run */
         {"throughput_samples_per_s", NAN},
         {"bubble_fraction", run.analysis.bubble_fraction},
     };
@@ -559,7 +559,7 @@ static void test_equal_runs_give_equal_files(void **state)
     unlink(other);
 }
 
-/* What a file has, kept in memory, gives the same file later, when the run is gone. */
+/* A file's contents, kept in memory, give the same file later, when the run no longer exists. */
 static void test_contents_give_the_same_file(void **state)
 {
     char path[64], *texts[2];
@@ -614,7 +614,7 @@ static void test_h5dump(void **state)
     expect_int("h5dump -H", 0, system(command));
 }
 
-/* The assertions are those of test_tasks and of the schema's description. */
+/* The assertions repeat test_tasks and the schema's description. */
 static const char script[] =
     "import h5py, sys\n"
     "with h5py.File(sys.argv[1], 'r') as f:\n"

@@ -34,15 +34,13 @@ static void expect_near(const char *row, double expected, double got, double err
         fail_msg("%s: expected %g +- %g, got %g", row, expected, error, got);
 }
 
-/* Of two places with an expert each and a = 1, p is uniform on [0, 1]: with rows without end the
- * load 2 max(p, 1 - p) is uniform on [1, 2]: its mean is 3/2, its deviation 1/sqrt(12), a quarter
- * is below 5/4. Two experts on each place with a = 1/2: the sum of two of four is Beta(1, 1), the
- * same.
- * With p = 1/2, n is binomial, and the load 1 + |2 n/R - 1|: the mean of the latter is
- * sqrt(2/(pi R)) for many rows (a normal distribution's), and for R = 2 rows half of all draws have
- * both at one place: 3/2.
- * Three standard errors are allowed, 3 x 0.29/sqrt(4000) of the mean and 3 sqrt(3/16/4000) of the
- * share. */
+/* With two places of one expert each and a = 1, p is uniform on [0, 1]: with infinitely many rows
+ * the load 2 max(p, 1 - p) is uniform on [1, 2]: its mean is 3/2, its deviation 1/sqrt(12), a
+ * quarter is below 5/4. Two experts on each place with a = 1/2: the sum of two of four is Beta(1,
+ * 1), the same. With p = 1/2, n is binomial, and the load 1 + |2 n/R - 1|: the mean of the latter
+ * is sqrt(2/(pi R)) for many rows (a normal distribution's), and for R = 2 rows half of all draws
+ * have both at one place: 3/2. Three standard errors are allowed, 3 x 0.29/sqrt(4000) of the mean
+ * and 3 sqrt(3/16/4000) of the share. */
 static void test_distributions(void **state)
 {
     (void)state;
@@ -96,7 +94,7 @@ static cs_status read(scenario_run *made, const char *parameters, const char *pa
 }
 
 /* Bytes of the first all-to-all of a layer: 64/8/2 = 4 samples of ceil(128 x 2 x load) rows of 256
- * features of 2 bytes; the load is that of 4 x 4 x 256 rows over 8 experts on 4 places. */
+ * features of 2 bytes; the load is for 4 x 4 x 256 rows over 8 experts on 4 places. */
 static void expect_rows(const char *row, const scenario_run *made, const char *layer,
                         const char *mixture, const cs_routing *routing)
 {

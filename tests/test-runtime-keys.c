@@ -1,6 +1,6 @@
-/* What single keys of runtimes do to a run, by hand: collectives that reach part of the links'
- * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, and
- * a host that is slower than the device. */
+/* Effects of single keys of runtimes on a run, by hand: collectives that reach part of the links'
+ * bandwidth and take a while to begin, products that overlap tensor-parallel collectives, fused
+ * kernels, and a host that is slower than the device. */
 #include "sim/model/net-model.h"
 #include "sim/run/figures.h"
 #include "sim/run/step-parts.h"
@@ -33,7 +33,7 @@ static void collectives_take_longer(void **state)
     (void)state;
     static const struct {
         const char *name, *collectives;
-        double seconds; /* of the run */
+        double seconds; /* seconds of the run */
     } rows[] = {
         {"links", "'fidelity': 'analytic'", 4},
         {"half of them", "'fidelity': 'analytic', 'reached': 0.5", 5},
@@ -112,9 +112,9 @@ static void levels_reach_their_own(void **state)
     }
 }
 
-/* Two replicas that divide the optimizer's states. Weights of 1 GB are gathered behind the update
- * in 1/2 s at 1 GB/s, while the next step computes its first forward of 1 s; what is longer than
- * that is part of the step, and all of it where nothing overlaps. */
+/* Two replicas that shard the optimizer's states. Weights of 1 GB are gathered after the update in
+ * 1/2 s at 1 GB/s, while the next step computes its first forward of 1 s; the step includes the
+ * time beyond that, or all of it if nothing overlaps. */
 static void forwards_hide_gathers(void **state)
 {
     (void)state;
@@ -188,8 +188,9 @@ static double tensor_seconds(uint32_t ranks, const char *bandwidth, double overl
     return delays(network, ranks, "'tensor'", bandwidth, overlap, active, computing);
 }
 
-/* Of a collective among n ranks that is cut into n chunks, products hide all but one, or a share of
- * these: 1 - s (n - 1) / n is left. Each is rounded down to a picosecond, of some microseconds. */
+/* Products overlap all chunks but one of a collective that is cut into n chunks for n ranks, or a
+ * share of these: 1 - s (n - 1) / n remains. Each is rounded down to a picosecond, of some
+ * microseconds. */
 static void products_hide_chunks(void **state)
 {
     (void)state;
@@ -226,8 +227,8 @@ static void products_hide_what_they_last(void **state)
                  computing);
 }
 
-/* Nor can layers hide more messages to experts than they last. Weights that all ranks have are
- * summed behind the backward, which nothing hides: the same time at any overlap. */
+/* Nor can layers overlap more messages to experts than their own time. Weights that all ranks have
+ * are summed after the backward, which nothing overlaps: the same time at any overlap. */
 static void layers_hide_what_they_last(void **state)
 {
     (void)state;
@@ -276,7 +277,7 @@ static double folded_seconds(const char *fold)
     return seconds;
 }
 
-/* Replicas on a switch are alike: one that stands for all takes what all take by themselves. */
+/* Replicas on a switch are identical: one that represents all takes the same time as each alone. */
 static void folded_replicas_hide_as_much(void **state)
 {
     (void)state;
@@ -305,7 +306,7 @@ static double seconds_of_experts(const char *sharing)
     return seconds;
 }
 
-/* Of two copies of 128 tokens of 256 features in two bytes a rank sends a quarter, 32,768 bytes, to
+/* A rank sends a quarter of two copies of 128 tokens, 256 features in two bytes, 32,768 bytes, to
  * each of three others: all at once in 32.768 us where messages share no links, in three times that
  * over the rank's own link of 1 GB/s. There are four such exchanges, two forward and two backward;
  * a ring's messages share none. */
@@ -341,12 +342,12 @@ static double seconds_of_dispatches(const char *nodes, const char *collectives)
     return seconds;
 }
 
-/* Of 65,536 bytes of tokens a rank sends those to the other node, by a NIC of 1 GB/s, of whose two
- * experts one at least is there: all but 1/6, the pairs of four that are both in its own, 54,614
- * bytes in 54.614 us; within nodes all is faster. With half of the
- * bandwidth and a start each of the four exchanges takes as long again, and the start. The part
- * that other collectives reach does not count besides; nor does any of it where experts are in one
- * node. Here gradients of what is not divided are summed as well, hence the differences. */
+/* A rank sends tokens to the other node, over a NIC of 1 GB/s, if at least one of their two experts
+ * is there: all of 65,536 bytes except 1/6, where both of four are in its own node, 54,614 bytes in
+ * 54.614 us; within nodes all is faster. With half of the bandwidth and a start each of the four
+ * exchanges takes as long again, and the start. The bandwidth that other collectives reach does not
+ * count in addition; and none of it counts if experts are in one node. Here gradients of replicated
+ * weights are summed as well, hence the differences. */
 static void dispatches_have_their_own(void **state)
 {
     (void)state;
@@ -382,7 +383,7 @@ static void dispatches_have_their_own(void **state)
 }
 
 /* Attention over 8 tokens of 8 features in two heads, of two samples: 128 elements, and one head of
- * keys and of values, 64 each, in a ring of so many steps, as if its kernels took nothing. */
+ * keys and of values, 64 each, in a ring of `steps` steps, with kernels of zero time. */
 static cs_op_cost cost_of_ring(uint32_t steps, bool eager, bool summed)
 {
     cs_net net = {0};
@@ -397,12 +398,12 @@ static cs_op_cost cost_of_ring(uint32_t steps, bool eager, bool summed)
     return cost;
 }
 
-/* Three steps of an eager ring: four casts of 2 + 4 bytes; two merges, each of which reads and
- * writes five and three floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2
- * bytes. Backward, three times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x
- * 2 floats.
+/* Three steps of an eager ring: four casts of 2 + 4 bytes; two merges, each reading and writing
+ * five and three floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2 bytes.
+ * Backward, three times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x 2
+ * floats.
  *
- * Of a summed one, 2 bytes each: zeros written, and three times two read and one written; keys and
+ * A summed ring, 2 bytes each: zeros written, and three times two read and one written; keys and
  * values, as many elements as the result, read and written to join them, and halves of them in two
  * steps: 1 + 9 + 2 + 2. Backward gradients of queries, one read and written, and twice two read and
  * one written; keys and values read and written, and halves of them in two steps; of their
@@ -440,7 +441,7 @@ static void merges_in_a_ring(void **state)
     }
 }
 
-/* Of what device 0 gathers over tensor-parallel ranks in a step, bytes. */
+/* Bytes that device 0 gathers over tensor-parallel ranks per step. */
 static int64_t gathered_bytes(const char *precision, const char *parallel)
 {
     scenario_run run;
@@ -473,11 +474,11 @@ static int64_t gathered_bytes(const char *precision, const char *parallel)
     return bytes;
 }
 
-/* Of 3 samples of 128 tokens of 256 features, a block gathers what its first and its third linear
- * layer read, the same again for the gradients of their weights, and the gradients of what its
- * second and its fourth one make: six times 98,304 elements, cast to a byte each with fp8 where
- * bf16 has two. The last matrix is not narrow. Cast behind their gathers they are gathered in
- * bf16. */
+/* For 3 samples of 128 tokens of 256 features, a block gathers the inputs of its first and third
+ * linear layers, again for the gradients of their weights, and the gradients of the results of its
+ * second and fourth layers: six times 98,304 elements, cast to a byte each with fp8, instead of two
+ * with bf16. The last matrix is not narrow. If they are cast after their gathers, they are gathered
+ * in bf16. */
 static void operands_are_gathered_cast(void **state)
 {
     (void)state;
@@ -563,10 +564,11 @@ static cs_op_cost separate_cost(const cs_net *net, const char *name, cs_precisio
     return cost;
 }
 
-/* Gate and up read 2 tokens of 4 features, 16 bytes. Apart, the sum of their gradients is in the
- * kernel of the other one, which reads one more, in place of one of its own, which reads two and
- * writes one. Narrow products add nothing: where what they read was gathered, so that the sum is
- * sent next, a kernel reads and writes it besides. A layer that reads by itself has no sum. */
+/* Gate and up read 2 tokens of 4 features, 16 bytes. As separate products, the sum of their
+ * gradients is part of the other product's kernel, which reads one more tensor, instead of a
+ * separate kernel, which reads two and writes one. Narrow products add nothing: if their input was
+ * gathered, and the sum is sent next, an additional kernel reads and writes it. A layer with its
+ * own input has no sum. */
 static void leaves_products_apart(void **state)
 {
     (void)state;
@@ -602,9 +604,10 @@ static void leaves_products_apart(void **state)
     }
 }
 
-/* Two layers of a block read what one of another does, which reads it again; a sum is the last to
- * read it. Each block has a product of its own: that of the first block is two layers' in one, and
- * its second layer adds the gradient of both, 3 passes over 16 bytes, as the third one does. */
+/* Two layers of a block read a tensor that a layer of another block reads as well; a sum is the
+ * last to read it. Each block has a product of its own: that of the first block is two layers' in
+ * one, and its second layer adds the gradient of both, 3 passes over 16 bytes, as the third one
+ * does. */
 static void products_are_of_a_block(void **state)
 {
     (void)state;
@@ -683,9 +686,9 @@ static const cs_layer *first_block(const scenario_run *run)
 #define LLAMA_AGAIN        "'name': 'llama', 'parameters': {'kv_heads': 4, " AGAIN_BLOCKS "}"
 #define GPT_AGAIN(dropout) "'name': 'gpt', 'parameters': {" AGAIN_BLOCKS ", 'dropout': " dropout "}"
 
-/* A block repeats what stands in front of the last operator that saves something, and that operator
- * too where it saves what it makes: a linear layer saves what it reads, dropout a mask, a sum
- * nothing. Four samples over two replicas. */
+/* A block repeats the operators before the last operator that saves something, and that operator
+ * too if it saves its result: a linear layer saves its input, dropout a mask, a sum nothing. Four
+ * samples over two replicas. */
 static void stops_early(void **state)
 {
     (void)state;
@@ -716,8 +719,8 @@ static void stops_early(void **state)
     }
 }
 
-/* Two tensor-parallel devices sum what attention and the MLP make; the latter behind the last
- * product, which is not computed again. */
+/* Two tensor-parallel devices sum the results of attention and of the MLP; the latter after the
+ * last product, which is not repeated. */
 static void leaves_out_exchanges(void **state)
 {
     (void)state;
@@ -812,9 +815,9 @@ static void scales_weights_apart(void **state)
     }
 }
 
-/* Two tokens of 4 features have 16 bytes in bf16. Attention that is no fused kernel has a kernel
- * that reads and writes its result, and one backward for the gradients of the three that it reads;
- * with dropout one more each. The causal softmax leaves out 4 bytes of weights, backward 8. */
+/* Two tokens of 4 features have 16 bytes in bf16. Attention without a fused kernel has a kernel
+ * that reads and writes its result, and one backward for the gradients of its three inputs; with
+ * dropout one more each. The causal softmax leaves out 4 bytes of weights, backward 8. */
 static void copies_around_attention(void **state)
 {
     (void)state;
@@ -844,12 +847,12 @@ static void copies_around_attention(void **state)
     }
 }
 
-/* Of 2 tokens of 6 features in bf16, 24 bytes. Written out forward: x^3 (a tensor read, one
+/* 2 tokens of 6 features in bf16 have 24 bytes. Written out forward: x^3 (a tensor read, one
  * written), a x^3 (2), the sum with x (3), c times it (2), tanh (2), 1 + (2), x / 2 (2), the
  * product
- * (3): 18 in 8 kernels. Backward: the two factors' gradients (6), the tanh's (3), those of three
- * products with numbers (2 each), 3 x^2 in two kernels (4) and its product (3), and x, which three
- * read, takes two sums (6): 28 in 11. A kernel for all of it moves 2 and 3. */
+ * (3): 18 in 8 kernels. Backward: the gradients of the two factors (6), of the tanh (3), and of
+ * three products with numbers (2 each), 3 x^2 in two kernels (4) and its product (3), and x, which
+ * three read, takes two sums (6): 28 in 11. A kernel for all of it moves 2 and 3. */
 static void writes_out_gelu(void **state)
 {
     (void)state;
@@ -960,8 +963,8 @@ static void computes_tiles_in_waves(void **state)
     }
 }
 
-/* 8 experts' products start behind each other on four streams, so in two rounds; those of modules
- * on one. A kernel starts in a microsecond. */
+/* 8 experts' products start one after another on four streams, so in two rounds; products of
+ * modules on one stream. A kernel starts in a microsecond. */
 static void modules_start_on_one_stream(void **state)
 {
     (void)state;
@@ -1068,8 +1071,8 @@ static void waits_for_the_host(void **state)
     expect_seconds("graphs", seconds_of_down(none, true), seconds_of_down(graphs, true));
 }
 
-/* Of that product, deterministic algorithms fill the result, and backward the gradient of the
- * input; a gradient of weights that is a tensor of its own is filled as well, and added to the
+/* For that product, deterministic algorithms fill the result, and backward the gradient of the
+ * input; a gradient of weights that is a separate tensor is filled as well, and added to the
  * sum. */
 static void starts_more_kernels(void **state)
 {

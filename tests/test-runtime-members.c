@@ -1,5 +1,5 @@
-/* What each member of a runtime does to a run, and where its value is said to be from. A member
- * without a row fails the test, whoever adds it. */
+/* Effect of each member of a runtime on a run, and the reported origin of its value. A member
+ * without a row fails the test. */
 #include "sim/run/scenario/runtime-section.h"
 #include "sim/run/simulate.h"
 #include "tests/expect.h"
@@ -102,7 +102,7 @@ static const char cublas[] =
     "\"devices\": 1}, \"schedule\": {\"kind\": \"sequential\"}, \"memory\": {\"libraries\": "
     "[\"cublas\"]}}";
 
-/* Of that network: two embeddings, of which the first is the last matrix too; in a block four
+/* The network: two embeddings, the first also being the last matrix; per block four
  * matrices with biases and two norms; the last norm. */
 enum {
     H = 256,
@@ -158,7 +158,7 @@ static double resident(const run *of)
     return of->scenario.job.libraries ? (double)of->scenario.job.libraries[0] : 0;
 }
 
-/* What of a category is there the whole run. */
+/* Memory of a category that is in use during the whole run. */
 static double resting(const run *of, cs_category category)
 {
     double sum = 0;
@@ -190,7 +190,7 @@ static double capacity(const run *of)
     return (double)of->scenario.platform.devices[0].capacity;
 }
 
-/* Of the first block, without the embedding in front and the head behind. */
+/* Forward of the first block, without the embedding before it and the head after it. */
 static double forward(const run *of)
 {
     for (uint32_t l = 0; l < of->scenario.model->n_layers; l++)
@@ -212,7 +212,8 @@ static double is_played(const run *of)
     return of->scenario.has_allocator;
 }
 
-/* A pass over all gradients, of 2 bytes: what an A100's description says that memory reaches. */
+/* A pass over all gradients, of 2 bytes, at the memory bandwidth that an A100's description
+ * reaches. */
 static double pass(void)
 {
     cs_accelerator device = {0};
@@ -273,15 +274,15 @@ static const effect effects[] = {
     /* Adam's two states of 2 bytes, or one, in place of 4 */
     {"/model/states", network, "\"fp32\"", "\"bf16\"", states, false, -4.0 * PARAMETERS, NULL},
     {"/model/states", network, "\"fp32\"", "\"fp8\"", states, false, -6.0 * PARAMETERS, NULL},
-    /* the second layer's gradients are summed in 1 s of the 2 s in which the first one's are
-     * made */
+    /* the second layer's gradients are summed in 1 s, during the 2 s that compute the first
+     * layer's */
     {"/parallel/bucket", uniform, "0", "\"1 GB\"", seconds, false, -1, NULL},
     /* Forwards of 1 s, messages of 1 s, backwards of 2 s. The second stage has F1 at 2 to 3 s, the
      * second message at 2 to 3, F2 to 4, B2 to 6, whose message arrives at 7, B1 to 8; the first
      * one B2 at 7 to 9, B1 to 11. Blocking, the second message waits for F1 and the second forward
      * of the first stage, both until 3 s, and lasts until 4; F2 to 5, B2 to 7, message to 8. Then
      * both compute B2 of the first stage and B1 of the second until 10, message to 11, B1 to 13. */
-    /* of two devices that divide weights */
+    /* two devices that shard weights */
     {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
      gradients, true, 0.5, NULL},
     {.key = "/runtime/eager_ring", .elsewhere = "runtime-keys: merges_in_a_ring"},
@@ -305,7 +306,7 @@ static const effect effects[] = {
     {.key = "/parallel/context_method", .elsewhere = "mesh-bytes"},
     {.key = "/parallel/regather", .elsewhere = "mesh-bytes"},
     {.key = "/parallel/scatter_gather", .elsewhere = "parallel: test_message_parts"},
-    /* all is summed behind all computing, of which none is slower then */
+    /* everything is summed after all computing, so no computation is slowed */
     {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
     {"/collectives/reached", uniform, "1", "0.5", seconds, false, 2, NULL},
     {.key = "/collectives/network_reached", .elsewhere = "runtime-keys: collectives_take_longer"},
@@ -330,7 +331,7 @@ static const effect effects[] = {
      2 * (8192 + 128) * 1024.0, NULL},
     {"/memory/libraries", network, "[]", "[\"transformer_engine\"]", resident, false, 4096 * 1024.0,
      NULL},
-    /* beside collectives, 4 MiB for each of three streams */
+    /* in addition to collectives, 4 MiB for each of three streams */
     {"/memory/libraries", network, "[]", "[\"user_buffers\"]", resident, false, 3 * 4096 * 1024.0,
      NULL},
     {.key = "/memory/routed_weights", .elsewhere = "tape: weighted features"},
@@ -418,8 +419,8 @@ static void passes_over_gradients(void **state)
     finish(&five);
 }
 
-/* Of 2 bytes of gradients, Adam with a kernel for each step moves 76 bytes a weight where one
- * kernel moves 26 (test-accelerator): 25 passes over gradients more. */
+/* With gradients of 2 bytes, Adam with a kernel per step moves 76 bytes per weight, a single kernel
+ * 26 (test-accelerator): 25 more passes over gradients. */
 static void updates_in_steps(void **state)
 {
     (void)state;
@@ -435,7 +436,7 @@ static void updates_in_steps(void **state)
 
 /* Counting zeros reads the 2 bytes of a gradient, writes one and reads it: two passes. A host that
  * takes a millisecond for a kernel starts four for each tensor: two embeddings, in each of two
- * blocks four matrices, their biases, and two norms of two tensors each, and a norm behind them. An
+ * blocks four matrices, their biases, and two norms of two tensors each, and a final norm. An
  * A100's host takes its factor longer. */
 static void counts_zeros(void **state)
 {
@@ -555,7 +556,7 @@ static void is_once_a_step(void **state)
     static const struct {
         const char *row, *text, *key, *value;
     } rows[] = {
-        {"a stage each", pipeline, "/name", "\"t\""},
+        {"one stage per device", pipeline, "/name", "\"t\""},
         {"two stages each", interleaved, "/name", "\"t\""},
         {"divided states", uniform, "/parallel/zero", "1"},
     };
@@ -600,8 +601,8 @@ static void starts_messages(void **state)
     cJSON_Delete(root);
 }
 
-/* Of two blocks, forward: seven kernels more, and 16 times the 2 bytes of the activations that a
- * replica's sample has; backward ten, and 25 times. */
+/* Two blocks, forward: seven more kernels, and 16 times the 2 bytes of the activations of a
+ * replica's sample; backward ten, and 25 times. */
 static void writes_out_activations(void **state)
 {
     (void)state;
@@ -621,8 +622,8 @@ static void writes_out_activations(void **state)
     finish(&out);
 }
 
-/* The rules of slowdown: 1 of the 2 s of a backward are beside the sum of a bucket; at half the
- * speed half a second is done meanwhile. */
+/* The rules of slowdown: 1 of the 2 s of a backward overlaps the sum of a bucket; at half speed
+ * half a second is done meanwhile. */
 static void is_slower_beside_buckets(void **state)
 {
     (void)state;
@@ -703,10 +704,10 @@ static double peak_with(const char *memory)
     return peak;
 }
 
-/* What is gathered into the buffer is no tensor besides. A fused loss has its peak while the
- * gradient of the logits meets the tokens that were gathered again: there they are once, with or
- * without the buffer. One in float32 has it while the loss runs, when only the buffer still holds
- * them. */
+/* Data gathered into the buffer are not an additional tensor. A fused loss has its peak while the
+ * gradient of the logits coexists with the tokens that were gathered again: they exist once, with
+ * or without the buffer. A loss in float32 has its peak while the loss runs, when only the buffer
+ * still holds them. */
 static void gather_in_the_buffer(void **state)
 {
     (void)state;

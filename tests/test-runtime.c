@@ -28,8 +28,8 @@ static const char scenario[] =
 /* NVLinks of the fifth generation between nodes as in a DGX H100. */
 #define FIFTH_NVLINKS "{\"gpu_pair\":0.7,\"node\":0.8}"
 
-/* What a key of a section is after the conventions have been applied, as JSON; "-": it is not
- * there. The rows say what the runtimes' own sources do (runtime-section.c). */
+/* Value of a section's key after the conventions have been applied, as JSON; "-": missing. The rows
+ * follow the runtimes' own sources (runtime-section.c). */
 static const struct {
     const char *row, *runtime, *precision, *model, *platform, *schedule, *section, *key, *value;
 } bundles[] = {
@@ -45,8 +45,8 @@ static const struct {
      "blocking", "-"},
     {"unless it is told to", "\"megatron-core\"", "bf16", "", "\"blocking\": false", "1f1b",
      "platform", "blocking", "false"},
-    {"a member by itself", "{\"name\": \"megatron-core\", \"fused\": false}", "bf16", "", "",
-     "1f1b", "runtime", "fused", "false"},
+    {"a single member", "{\"name\": \"megatron-core\", \"fused\": false}", "bf16", "", "", "1f1b",
+     "runtime", "fused", "false"},
     {"and the others", "{\"name\": \"megatron-core\", \"fused\": false}", "bf16", "", "", "1f1b",
      "runtime", "flash", "\"cudnn\""},
     /* sdp_utils.cpp by release, as facts/runtimes/pytorch-eager.json cites it */
@@ -183,13 +183,13 @@ static const struct {
      "runtime", "fused", "true"},
     {"of any program in PyTorch", "{\"name\": \"pytorch-fsdp\", \"compile\": true}", "bf16", "", "",
      "1f1b", "runtime", "fused", "true"},
-    {"torchtitan does not compile by itself", "\"torchtitan\"", "bf16", "", "", "1f1b", "runtime",
+    {"torchtitan does not compile by default", "\"torchtitan\"", "bf16", "", "", "1f1b", "runtime",
      "fused", "-"},
     {"nor has it a compiler's products then", "\"torchtitan\"", "bf16", "", "", "1f1b", "runtime",
      "separate_products", "-"},
     {"a given key stays", "{\"name\": \"torchtitan\", \"compile\": true, \"fused\": false}", "bf16",
      "", "", "1f1b", "runtime", "fused", "false"},
-    {"Megatron Core fuses by itself", "{\"name\": \"megatron-core\", \"compile\": true}", "bf16",
+    {"Megatron Core fuses by default", "{\"name\": \"megatron-core\", \"compile\": true}", "bf16",
      "", "", "1f1b", "runtime", "separate_products", "-"},
     {"of Megatron Core", "\"megatron-core\"", "bf16", "", "", "1f1b", "runtime",
      "separate_products", "-"},
@@ -429,11 +429,11 @@ static void test_seconds(void **state)
 /* A host of 10 us for a pass over an operator and 1 us for a kernel, of 3 kernels forward, 3 for
  * the gradient of the input and 3 for those of weights: 13 us, and backward 16. In a graph none;
  * with scales of blocks 5 kernels in place of each 3; of 4 experts four times the kernels, in a
- * graph or not. Beside a host that takes 2.5 times as long, all of it. Gradients of weights and
- * biases that are tensors of their own are added by 2 kernels more. Attention that is no fused
- * kernel is 3 operators forward and 6 backward. Four experts that are modules of their own are four
- * operators; a linear layer backward may take 25 us in place of 10, other operators do not. All
- * of them may take 4 us backward, and so does a message, which has one kernel. */
+ * graph or not. With a host that takes 2.5 times as long, all of it. Gradients of weights and
+ * biases that are separate tensors are added by 2 more kernels. Attention without a fused kernel is
+ * 3 operators forward and 6 backward. Four experts that are separate modules are four operators;
+ * the backward of a linear layer may take 25 us instead of 10, other operators do not. All of
+ * them may take 4 us backward, and so may a message, which has one kernel. */
 static const struct {
     const char *row;
     cs_op_kind kind;
@@ -451,7 +451,7 @@ static const struct {
     {"a norm has none", CS_OP_RMS_NORM, false, true, CS_PRECISION_MXFP8, 1, 13, 16},
     {"experts at once", CS_OP_GROUPED_LINEAR, false, false, CS_PRECISION_BF16, 1, 13, 16},
     {"one by one", CS_OP_GROUPED_LINEAR, false, true, CS_PRECISION_BF16, 1, 22, 34},
-    {"also beside graphs", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_FP8, 1, 22, 34},
+    {"also with graphs", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_FP8, 1, 22, 34},
     {"with scales each", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_NVFP4, 1, 30, 50},
     {"their rows", CS_OP_DISPATCH, true, true, CS_PRECISION_FP8, 1, 13, 16},
     {"a slow host", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 2.5, 32.5, 40},
@@ -525,7 +525,7 @@ static void test_host_of_halves(void **state)
 static void test_host_of_some_passes(void **state)
 {
     (void)state;
-    /* gradients of weights that are not trained are not added: 3 kernels of 1 us, those of the
+    /* gradients of frozen weights are not added: 3 kernels of 1 us, for the gradients of the
      * input */
     const cs_runtime_kernels each = {.given = true, .host_kernel = MICROSECOND};
     const cs_op_cost frozen = {
@@ -582,9 +582,9 @@ static void test_softmax(void **state)
     }
 }
 
-/* Deterministic algorithms fill what is made before it is: a linear layer's result of 6 bytes
- * forward, the gradient of its input of 4, and that of its 5 weights and 1 bias in bf16 where it is
- * a tensor of its own. An operator without a kernel in a pass makes nothing in it. */
+/* Deterministic algorithms fill new tensors first: a linear layer's result of 6 bytes forward, the
+ * gradient of its input of 4, and the gradient of its 5 weights and 1 bias in bf16 if it is a
+ * separate tensor. An operator without a kernel in a pass fills nothing in it. */
 static void test_fills(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@ static void expect_same(const char *name, const cs_memory_sample *all, uint32_t 
     assert_non_null(trace.samples);
     for (uint32_t i = 0; i < n; i++)
         assert_true(cs_samples_add(trace.samples, &all[i]));
-    if (n > 0) /* the same value again is no sample */
+    if (n > 0) /* a repeated value is not a sample */
         assert_true(cs_samples_note(trace.samples, CS_TIME_MAX,
                                     all[n - 1].device * CS_N_CATEGORIES + all[n - 1].category,
                                     all[n - 1].bytes));

@@ -1,5 +1,5 @@
-/* Scenarios: what is refused and how it is said, every JSON type at every key, truncated and huge
- * files, resolving, changes from the command line. */
+/* Scenarios: refusals and their messages, every JSON type at every key, truncated and huge files,
+ * resolving, changes from the command line. */
 #include "sim/run/simulate.h"
 #include "tests/expect.h"
 
@@ -183,8 +183,8 @@ static const struct {
      "/platform/background: must have one of \"flows\" and \"pairs\""},
     {"nothing to meet", "/platform",
      RING(", \"sharing\": \"none\", \"background\": {\"bytes\": 1, \"flows\": 1}"),
-     "/platform/background: needs a \"sharing\" by which messages meet: fifo, max_min, or phi with "
-     "\"count\""},
+     "/platform/background: needs a \"sharing\" with contention between messages: fifo, max_min, "
+     "or phi with \"count\""},
     {"a device too many", "/platform",
      RING(", \"background\": {\"bytes\": 1, \"pairs\": [[0, 1], [1, 4]]}"),
      "/platform/background/pairs/1: must be devices from 0 to 3 (got 4)"},
@@ -216,7 +216,7 @@ static const struct {
     {"phi another word", "/platform", RING(", \"sharing\": \"phi\", \"phi\": \"counts\""),
      "/platform/phi: must be a number >= 1 or \"count\" (got \"counts\")"},
     {"phi with fifo", "/platform", RING(", \"phi\": 2"),
-     "/platform/phi: goes with \"sharing\": \"phi\" only"},
+     "/platform/phi: requires \"sharing\": \"phi\""},
     {"slowdown below 1", "/platform", RING(", \"slowdown\": {\"factor\": 0.99}"),
      "/platform/slowdown/factor: must be >= 1 (got 0.99)"},
     {"slowdown of two kinds", "/platform",
@@ -224,8 +224,8 @@ static const struct {
      "/platform/slowdown/0/compute: unknown value \"all_reduce\"; known: any, forward, backward, "
      "backward_input, backward_weight, recompute, update"},
     {"independent with fifo", "/platform", RING(", \"messages\": \"independent\""),
-     "/platform/messages: must be \"in_order\" with \"sharing\": \"fifo\", where a link carries "
-     "one message after the other"},
+     "/platform/messages: must be \"in_order\" with \"sharing\": \"fifo\": a link carries one "
+     "message after another"},
     {"memory 0", "/platform", IDEAL(", \"memory\": 0"), "/platform/memory: must be >= 1 B (got 0)"},
     {"memory that rounds to 0", "/platform", IDEAL(", \"memory\": 0.4"),
      "/platform/memory: must be >= 1 B (got 0.4)"},
@@ -260,7 +260,7 @@ static const struct {
      "/platform/devices: must be given for the schedule \"dp\""},
     {"partition of data parallelism", "/schedule",
      "{\"kind\": \"dp\", \"partition\": \"balanced\"}",
-     "/schedule/partition: goes with pipelines only, not with \"dp\""},
+     "/schedule/partition: requires a pipeline, which \"dp\" is not"},
     {"partition unknown", "/schedule/partition", "even",
      "/schedule/partition: unknown planner \"even\"; known: balanced, pipedream, "
      "pipedream_replicated, contiguous_optimal, madpipe, exhaustive, best"},
@@ -276,15 +276,15 @@ static const struct {
      "/schedule/partition: must be the name of a planner, a list of layers, {\"planner\": ...}, "
      "{\"file\": ...} or {\"inline\": ...} (got null)"},
     {"cuts for fewer devices", "/schedule/partition", "[1, 2]",
-     "/schedule/partition: must give each of the platform's 4 devices a stage of its own for the "
-     "schedule \"gpipe\" (got 3 stages on 3 devices)"},
+     "/schedule/partition: must give each of the platform's 4 devices one stage for the schedule "
+     "\"gpipe\" (got 3 stages on 3 devices)"},
     {"cuts that fall", "/schedule/partition", "[1, 3, 2]",
      "/schedule/partition/2: must be the first layer of stage 3, a whole number from 4 to 3: the "
      "model has 4 layers, and the list must rise"},
     {"communication without balance", "/schedule",
      "{\"kind\": \"gpipe\", \"micro_batches\": 2, \"partition\": [1, 2, 3], "
      "\"partition_communication\": true}",
-     "/schedule/partition_communication: goes with pipelines and \"partition\": \"balanced\" only"},
+     "/schedule/partition_communication: requires a pipeline with \"partition\": \"balanced\""},
     {"fewer micro-batches than stages", "/schedule",
      "{\"kind\": \"dualpipe_v\", \"micro_batches\": 3}",
      "/schedule/micro_batches: must be at least 4, one for each stage of the pipeline (got 3)"},
@@ -304,9 +304,9 @@ static const struct {
     {"plan of replicas", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 2, "[2]") "," STAGE(
          3, 3, "[3]") "]"),
-     "/schedule/partition: must give each of the platform's 4 devices a stage of its own for the "
-     "schedule \"gpipe\" (got 4 stages on 4 devices; with several on a device, only \"periodic\" "
-     "runs them)"},
+     "/schedule/partition: must give each of the platform's 4 devices one stage for the schedule "
+     "\"gpipe\" (got 4 stages on 4 devices; with several on a device, only \"periodic\" runs "
+     "them)"},
     {"plan of replicas that has none", "/schedule",
      PLAN("[" STAGE(0, 0, "[0]") "," STAGE(1, 1, "[1, 2]") "," STAGE(2, 3, "[3]") "]"),
      "/schedule/partition: must put stage 1 on one device for the schedule \"gpipe\", which has no "
@@ -438,7 +438,7 @@ static void refuses_sums_beyond_64_bits(void **state)
     }
 }
 
-/* What would need the memory of a data centre, or hours, is refused at once. */
+/* Scenarios that need the memory of a data centre, or hours, are refused at once. */
 static void refuses_what_is_too_large(void **state)
 {
     static const cs_override rows[][2] = {
@@ -631,7 +631,7 @@ static uint64_t hash_of(const cs_scenario *scenario)
     return hash;
 }
 
-/* The resolved text stands for itself: read from another folder it resolves to itself, and gives
+/* The resolved text is self-contained: read from another folder it resolves to itself, and gives
  * the same results. */
 static void expect_resolved(const char *row, const cs_scenario *scenario)
 {
@@ -658,7 +658,7 @@ static void resolves_to_itself(void **state)
     }
 }
 
-/* Every default stands in the resolved text. */
+/* The resolved text contains every default. */
 static void resolves_defaults(void **state)
 {
     static const char expected[] =
@@ -751,7 +751,7 @@ static const char *put(const char *name, const char *text)
     "\"provenance\": {\"source\": \"s\", \"hardware\": \"none\", \"date\": \"2026-11-21\"}, "      \
     "\"layers\": [" LAYER("a", "2 MB") ", " LAYER("b", "1 MB") ", " LAYER("c", "3 MB") "]}"
 
-/* What files the scenario names, what is in them, and what is said; %s stands for the folder. */
+/* Files that the scenario names, their contents, and the message; %s is the folder. */
 static const struct {
     const char *name, *model, *plan, *message;
 } files[] = {
@@ -768,9 +768,8 @@ static const struct {
      "%s/p.json: /stages: must be a list, such as [{stage}, ...] (got 1)"},
     {"plan of one stage", MODEL_FILE,
      "{\"schema_version\": 1, \"stages\": [" STAGE(0, 2, "[0]") "]}",
-     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices a stage of its "
-     "own "
-     "for the schedule \"gpipe\" (got 1 stages on 1 devices)"},
+     "%s/s.json: /schedule/partition: must give each of the platform's 2 devices one stage for the "
+     "schedule \"gpipe\" (got 1 stages on 1 devices)"},
 };
 
 static const char *write_scenario(void)

@@ -29,8 +29,8 @@ static void test_parts(void **state)
     cs_segment_list_finish(&list);
 }
 
-/* What has ended stays as it is when its addresses are used again, and so does what is before
- * `first`: that of another device. Within a part both ends stay. */
+/* Ended segments stay unchanged when their addresses are reused, and so do segments before `first`,
+ * of another device. Within a part both ends stay. */
 static void test_others(void **state)
 {
     cs_segment_list list = {0};

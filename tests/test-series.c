@@ -1,5 +1,5 @@
-/* Series, tasks of several parts: they run as their parts do one by one, in time and in what their
- * device holds. */
+/* Series, which are tasks of several parts, run like their parts one by one, in time and in their
+ * device's memory. */
 #include "sim/base/random.h"
 #include "sim/core/engine/engine.h"
 #include "sim/core/graph/builder.h"
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* On device 0: A computes for 1000 ps, then X goes on for 500 beside B, which takes 300; then C
- * takes 2000, so that A starts at 0, X and B at 1000, C at 1500. `bytes` are held by each while it
- * runs. Device 1 computes for `until`, and then sends device 0 something that has 100 bytes there
- * for longer than all of that. */
+/* On device 0: A computes for 1000 ps, then X runs for 500, in parallel with B, which takes 300;
+ * then C takes 2000, so that A starts at 0, X and B at 1000, C at 1500. `bytes` are held by each
+ * while it runs. Device 1 computes for `until`, and then sends device 0 a message that occupies 100
+ * bytes there for longer than all of that. */
 typedef struct row {
     const char *name;
     int64_t bytes[4];
@@ -36,11 +36,11 @@ static const row rows[] = {
     {"with the end of A", {10, 30, 7, 5}, 1000, 137, true},
     /* no order at 1000 leads to more than 147, and at 1500 there are 300 */
     {"with the end of A, without being the peak", {10, 30, 7, 200}, 1000, 300, false},
-    /* at 3500 the series ends: what ends comes before what starts */
+    /* at 3500 the series ends: ends come before starts */
     {"with its end", {10, 30, 7, 5}, 3500, 100, false},
 };
 
-/* Of the class that was added last: while it runs. */
+/* Memory of the class added last, while it runs. */
 static void hold(cs_builder *builder, int64_t bytes)
 {
     cs_builder_effect(builder, CS_MEMORY_WORKSPACE, 0, bytes, false);
@@ -234,14 +234,14 @@ static void test_hosts(void **state)
     }
 }
 
-/* What is no series is told. */
+/* Invalid series are reported. */
 static void test_wrong(void **state)
 {
     (void)state;
     static const struct {
         const char *name;
         uint32_t last_device;
-        uint32_t waits;  /* what the second part waits for */
+        uint32_t waits;  /* dependency of the second part */
         bool ends_alone; /* the last part computes */
     } wrong[] = {{"a part on another device", 1, 0, true},
                  {"waits for a later part", 0, 2, true},

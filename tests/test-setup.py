@@ -70,7 +70,7 @@ class Setup(unittest.TestCase):
         return done.stderr
 
     def age(self, project):
-        """As in a copy in which the build folder came before the sources."""
+        """As in a copy whose build folder is older than the sources."""
         past = time.time() - 1000
         os.utime(os.path.join(project, 'build/build.ninja'), (past, past))
 

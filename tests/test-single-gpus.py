@@ -3,12 +3,12 @@
 [--update]
 
 Nothing in the program is fitted to these runs. Compared is also the table in
-docs/how-to/own-device.md with what comes out; --update writes it.
+docs/how-to/own-device.md with the results; --update writes them.
 
 Lambda's PyTorch benchmark, lambdal/deeplearning-benchmark at 0551cb70,
 pytorch/pytorch-train-throughput-fp16.csv: sequences/s of NVIDIA's DeepLearningExamples, fine-tuning
 on SQuAD (384 tokens, dropout of 0.1, attention written out, Apex's FusedAdam); batch sizes are
-those of pytorch/pytorch-train-bs-fp16.csv at 08d77c41, of A10 as of the other GPUs with 24 GB.
+from pytorch/pytorch-train-bs-fp16.csv at 08d77c41, for A10 as for the other GPUs with 24 GB.
 """
 import json
 import os
@@ -39,7 +39,7 @@ MEASURED = {
     'NVIDIA H100 80GB HBM3': ((320, 812), (112, 301)),
 }
 # Products of most of these GPUs are known by the best one alone: the mean error is less than that
-# of clocks and software, 10 %, and no GPU is taken for another, whose rates differ by a third.
+# of clocks and software, 10 %, and no GPU is mistaken for another, whose rates differ by a third.
 MEAN, LARGEST = 0.1, 0.32  # large on an RTX 6000 Ada is 31.6 % off
 
 

@@ -23,7 +23,7 @@ static const cs_shape *shape_of(const cs_net *net, cs_tensor tensor)
 typedef struct drawn {
     const cs_net *net;
     const cs_split *split;
-    uint32_t coordinate[CS_SPACE_MAX]; /* of the place, in space */
+    uint32_t coordinate[CS_SPACE_MAX]; /* coordinates of the place in space */
     uint32_t tensor;                   /* and along the tensor axis */
     uint32_t gather;
 } drawn;
@@ -54,7 +54,8 @@ static drawn make_case(const cs_net *net, const cs_split *split, uint32_t place)
     return d;
 }
 
-/* Of `size` in a row, i times `parts` / `size` rounded down is the part of number i. */
+/* Splits `size` in a row into `parts`: number i belongs to part i times `parts` / `size`, rounded
+ * down. */
 static uint32_t part(uint32_t size, uint32_t parts, uint32_t k)
 {
     uint32_t n = 0;
@@ -63,7 +64,7 @@ static uint32_t part(uint32_t size, uint32_t parts, uint32_t k)
     return n;
 }
 
-/* Elements of a tensor with so many of its dimensions divided over space, from the last one. */
+/* Elements of a tensor whose last `n` dimensions are split over space. */
 static int64_t elements_of(const drawn *d, cs_tensor tensor, uint32_t from)
 {
     const cs_shape *shape = shape_of(d->net, tensor);
@@ -158,8 +159,8 @@ static void count_direction(const drawn *d, const cs_op *op, uint32_t dim, bool 
     *rows = others;
 }
 
-/* What of a tensor an operator reads as others do not: a part of its channels, or all of them with
- * partial gradients. */
+/* Whether an operator reads a tensor differently from others: a part of its channels, or all of
+ * them with partial gradients. */
 static bool reads_apart(const drawn *d, const cs_op *op)
 {
     bool first = true;
@@ -201,7 +202,7 @@ static void count_halo(const drawn *d, const cs_op *op, bool outputs, bool backw
     for (uint32_t e = 0; e < shape->rank; e++)
         all *= extents[e];
     if (!backward && cs_net_tensor(d->net, op->output)->differentiable)
-        c->halo += all - own; /* what gets no gradient keeps nothing */
+        c->halo += all - own; /* tensors without a gradient keep nothing */
 }
 
 static void add_bytes(counts *c, cs_axes_name axes, cs_exchange_kind kind, bool backward,
@@ -317,8 +318,8 @@ static void expect_counts(const char *row, const counts *expected, const counts 
     }
 }
 
-/* Bytes kept for backward by definition. Each tensor is in its own memory, but relu and views
- * share that of what they read; what a reader needs in another layout is a tensor of its own. */
+/* Bytes saved for backward by definition. Each tensor has its own memory, but relu and views share
+ * the memory of their inputs; a tensor that a reader needs in another layout is separate. */
 typedef struct kept {
     bool *whole, *slice, *gathered; /* per storage, tensor, storage */
     int64_t bytes;
@@ -513,7 +514,8 @@ static void test_vgg(void **state)
     cs_net_finish(&net);
 }
 
-/* What cannot be divided. ResNet's last images have 7 rows; its first layer 64 filters. */
+/* Networks that cannot be split. ResNet's last images have 7 rows; its first layer has 64
+ * filters. */
 static const struct {
     const char *name;
     cs_tensor_method method;

@@ -21,7 +21,7 @@ static void count_up(uint32_t place, const uint32_t *sizes, uint32_t n, uint32_t
 /* Names as the axes that they mean. */
 static const struct {
     cs_axes_name name;
-    bool expert; /* of the experts' division */
+    bool expert; /* the experts' split */
     bool axis[DENSE_AXES];
 } names[] = {
     {CS_AXES_TENSOR, false, {true}},
@@ -90,7 +90,7 @@ static void expect_shards(const cs_grid *grid)
     }
 }
 
-/* Of the places of a group of TENSOR, from the first one on so many at a time. */
+/* Checks the places of a group of TENSOR, so many at a time from the first on. */
 static void expect_copies(const cs_grid *grid)
 {
     const cs_axes copies = cs_grid_axes(grid, CS_AXES_COPIES);

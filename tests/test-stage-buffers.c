@@ -1,5 +1,4 @@
-/* What stages of a pipeline keep of what they hand each other (stage-buffers.h), counted by hand.
- */
+/* Tensors that pipeline stages exchange and keep (stage-buffers.h), counted by hand. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
@@ -29,14 +28,14 @@ static void simulate(const char *row, const char *memory, bool kept, scenario_ru
 }
 
 /* Receive buffers are 300 kB on either device: of gradients on the first, of activations on the
- * second, whose layer then keeps its input there. A message is another 100 kB while it is sent. Of
- * results the first device has those of two micro-batches at once, or of all three, and sends them
- * from there; the second one those of three, beside the last gradient that it sends, or beside all
- * three that it has handed back. A device that keeps the gradient it handed back last has room for
- * that and for the input that it belongs to, unless that is in a receive buffer, beside an
- * activation that arrives, and sends from there; the first device of a pipeline hands nothing
- * back. What the loss keeps until its backward is no buffer before. Where nothing stays, both have
- * what is on its way or waits: an activation and a gradient. */
+ * second, whose layer then keeps its input there. A message is another 100 kB while it is sent. The
+ * first device has results of two micro-batches at once, or of all three, and sends them from
+ * there; the second has results of three, and the last gradient that it sends, or all three that it
+ * has sent back. A device that keeps the last gradient it sent back has room for this and for its
+ * input, unless that is in a receive buffer, in addition to an activation that arrives, and sends
+ * from there; the first device of a pipeline sends nothing back. Tensors that the loss keeps until
+ * its backward are not buffers before. If nothing stays, both have the messages in flight or
+ * waiting: an activation and a gradient. */
 static void buffers_and_results(void **state)
 {
     (void)state;
@@ -100,12 +99,12 @@ static int64_t most_allocated(const char *kind, const char *memory, uint32_t dev
 }
 
 /* A message is 1024 x 256 in 2 bytes, logits 1024 x 4096. GPipe's last stage has the inputs of all
- * four micro-batches when its last forward begins, in buffers or not. Its first stage has most in
- * the first backward, with the gradient that this one reads, or with buffers for all four. The last
+ * four micro-batches when its last forward begins, in buffers or not. Its first stage has its peak
+ * in the first backward, with the gradient that it reads, or with buffers for all four. The last
  * stage of 1F1B, whose head is not computed again, has logits in a forward, and as many bytes of
- * their gradients in a backward; the loss, one number in the smallest block, is gone by then. It
- * has most in a forward that begins while the gradient of the micro-batch before is still sent; or
- * in the last backward, where the logits of all four forwards are there besides. */
+ * their gradients in a backward; the loss, one number in the smallest block, is freed by then. Its
+ * peak is in a forward that begins while the gradient of the previous micro-batch is still being
+ * sent; or in the last backward, when the logits of all four forwards still exist. */
 static void tensors_of_stages(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 
 enum { MICRO_BATCHES = 2, MOST_TASKS = 32 };
 
-/* A task by itself and what its trace says; tasks take a second, one after the other. */
+/* A task and its trace; tasks take a second, one after another. */
 typedef struct row {
     cs_kind kind;
     uint32_t slot, batch, micro;
@@ -25,8 +25,8 @@ typedef struct small_trace {
     cs_staleness found;
 } small_trace;
 
-/* Slot s is stage s, or of two replicas stage 0, on device s. Tasks from `end` on did not start. A
- * transfer goes from the other device to that of its slot. */
+/* Slot s is stage s, or stage 0 if there are two replicas, on device s. Tasks from `end` on did not
+ * start. A transfer goes from the other device to its slot's device. */
 static void study_on(small_trace *made, bool replicas, const row *rows, uint32_t n,
                      uint32_t n_batches, uint32_t end)
 {
@@ -85,7 +85,7 @@ static void finish(small_trace *made)
 }
 
 /* Two mini-batches of two micro-batches, flushed in between: no delay anywhere, each mini-batch
- * uses what the one before it made, and they are one sequence. */
+ * uses the version of the previous one, and they are one sequence. */
 static void test_synchronous(void **state)
 {
     (void)state;
@@ -116,10 +116,10 @@ static void test_synchronous(void **state)
 }
 
 /* One stage whose backwards update. Mini-batches 1, 2, 3, 4 read in backward 0, 0, 1, 2:
- * differences 1, 2, 2, 2, delays 0, 1, 1, 1; by what backwards read, 1 and 3, and 2 and 4, are
+ * differences 1, 2, 2, 2, delays 0, 1, 1, 1; by the reads of backwards, 1 and 3, and 2 and 4, are
  * sequences. The second micro-batch of mini-batch 4 reads version 1, made by mini-batch 1, in its
- * forward, which links the two; its oldest forward read version 1 (delay 2), that of mini-batch 3
- * version 0 (2). */
+ * forward, which links the two; its oldest forward read version 1 (delay 2), mini-batch 3's version
+ * 0 (2). */
 static const row stale[] = {
     {CS_FORWARD, 1, 0, 0, 0, false}, {CS_FORWARD, 1, 1, 0, 0, false},
     {CS_BACKWARD, 1, 0, 0, 0, true}, {CS_FORWARD, 1, 2, 0, 0, false},
@@ -160,11 +160,11 @@ static void test_stale(void **state)
     finish(&made);
 }
 
-/* Each backward counts with what it read itself, in the middle half: of four mini-batches the
- * second and the third. On slot 1 the second's micro-batches read version 0 (delay 1) and 1 (0) and
+/* Each backward counts with the version that it read, in the middle half: the second and the third
+ * of four mini-batches. On slot 1 the second's micro-batches read version 0 (delay 1) and 1 (0) and
  * make version 2; the third's read 0 (delay 2) and 1 (delay 1, twice, as its backward is split) and
  * make version 3: (1 + 0 + 2 + 1 + 1) / 5. On slot 0 there is one backward without delay, of
- * mini-batch 2. The largest delay of slot 1 is that of mini-batch 4, which read version 0 when
+ * mini-batch 2. The largest delay of slot 1 belongs to mini-batch 4, which read version 0 when
  * there were three later ones, and is not in the mean. */
 static void test_mean(void **state)
 {
@@ -200,7 +200,7 @@ static void test_stopped(void **state)
 }
 
 /* Forwards on the first stage link as well. Mini-batch 2's backward reads nothing new, its forward
- * version 1, which mini-batch 1 made there; mini-batch 3 is by itself. */
+ * version 1, which mini-batch 1 made there; mini-batch 3 is a separate sequence. */
 static void test_linked_by_forward(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void test_not_recorded(void **state)
     cs_staleness_finish(&found);
 }
 
-/* A stage on two devices, of which slot 1 makes the versions and sends them to slot 0, as in cyclic
+/* A stage on two devices, where slot 1 makes the versions and sends them to slot 0, as in cyclic
  * data parallelism: mini-batch b's update makes version b + 1. Messages bring version 1 for
  * mini-batch 1, and versions 2 and 3 for mini-batch 3. Mini-batch 2 reads version 1 (delay 1), the
  * others read the version before their own (0). */
@@ -254,9 +254,9 @@ static void test_weights_in_messages(void **state)
         const cs_staleness_row *at = &made.found.rows[b * 2];
         expect_int("made elsewhere", b + 1, at[0].made);
         expect_int("made here", b + 1, at[1].made);
-        expect_int("delay of what came", delays[b],
+        expect_int("delay of received versions", delays[b],
                    cs_staleness_delay(at[0].made, at[0].backward.oldest));
-        expect_int("delay of what was made here", 0,
+        expect_int("delay of versions made here", 0,
                    cs_staleness_delay(at[1].made, at[1].backward.oldest));
     }
     expect_int("largest", 1, made.found.slots[0].max_gradient_delay);

@@ -3,10 +3,10 @@
 
 The networks are written down here once more, layer by layer, from their papers: ResNet-50 and
 ResNet-152 (He et al., table 1), VGG-16 (Simonyan and Zisserman, configuration D), CosmoFlow (Oyama
-et al.). Table 3 of Kahira et al. (HPDC 2021) is summed over these layers as it stands there, halos
+et al.). Table 3 of Kahira et al. (HPDC 2021) is summed over these layers literally, halos
 are counted row by row. Only the times of layers are taken from `sim model`, which rounds each to
-whole picoseconds, up to half of one of the 30 us and more that a layer takes: 2e-8 of what is
-computed from them. Everything else agrees to the last digits of a double.
+whole picoseconds, so errors are up to half a picosecond of 30 us and more per layer: 2e-8 of the
+sum that is computed from them. Everything else agrees to the last digits of a double.
 
 The strategies are simulated as well, and the messages that nothing hides held against the same
 sums.
@@ -181,7 +181,7 @@ def halo_seconds(net, space, samples):
 # ---- table 3 ----
 
 class Times:
-    """Seconds of the layers of the chain, for so many samples."""
+    """Seconds of the layers of the chain, for a number of samples."""
 
     def __init__(self, name, batch):
         with tempfile.TemporaryDirectory() as folder:
@@ -366,7 +366,7 @@ class Forms(unittest.TestCase):
         alpha = 2.2e-6
         self.near('data', 2 * 15 * (alpha + w / 16 / 12e9), rows['data']['gradients_s'])
         self.near('data_filter', 2 * 3 * (alpha + w / 16 / 6e9), rows['data_filter']['gradients_s'])
-        # a ring of leaders has a NIC for itself; within the node two NVLinks, 0.6 us
+        # a ring of leaders has its own NIC; within the node two NVLinks, 0.6 us
         self.near('data_spatial', 2 * 3 * (alpha + w / 4 / 12e9) + 2 * 3 * (0.6e-6 + w / 4 / 50e9),
                   rows['data_spatial']['gradients_s'])
 
@@ -422,7 +422,7 @@ class Simulated(unittest.TestCase):
         return next(row for row in json.loads(text)['strategies'] if row['strategy'] == name)
 
     def messages(self, done):
-        """What is no computing: a round of messages is rounded up to a picosecond, bytes to those
+        """Time without computing: a round of messages is rounded up to a picosecond, bytes to those
         that the ranks can share equally."""
         path = done['critical_path']
         self.assertEqual(path['dependency_s'], 0)
@@ -451,8 +451,8 @@ class Simulated(unittest.TestCase):
         return sum(all_reduce(p, y) for y in outputs[1:]) + sum(all_gather(p, x) for x in inputs)
 
     def test_filter_and_channel(self):
-        """Table 3 takes |x| of a layer for |y| of the one before, from which poolings differ, and
-        leaves out y of the last layer, of which filter and channel have something to exchange as
+        """Table 3 equates |x| of a layer with |y| of the previous layer, which poolings violate,
+        and leaves out y of the last layer, which filter and channel exchange as
         well."""
         form = self.form('filter', 4)['messages_s']
         ys = [self.BATCH * l.y for l in self.weighted]
@@ -507,7 +507,7 @@ class Simulated(unittest.TestCase):
                   all_gather(2, self.BATCH / 2 * last) + all_reduce(4, self.parameters), got)
 
     def test_products(self):
-        """One group of devices is the strategy by itself; axes of size 1 are not there."""
+        """One group of devices is the strategy alone; axes of size 1 do not appear."""
         for one, same in (({'data': 1, 'filter': 4}, {'filter': 4}),
                           ({'data': 4, 'filter': 1}, {'data': 4}),
                           ({'data': 4, 'space': [1, 1]}, {'data': 4}),

@@ -392,7 +392,7 @@ class Sweep(unittest.TestCase):
         for key, value, said in [
                 ('/platform/speed', [1, 1, 2, 1], 'devices 0 and 2 differ in speed or memory'),
                 ('/memory/resident', [0, 0, 0, 9],
-                 'devices 0 and 3 differ in what /memory/resident'),
+                 'devices 0 and 3 differ in their /memory/resident'),
                 ('/collectives/fidelity', 'flow', 'are simulated message by message')]:
             self.refused(said, '--set', '/parallel/fold=yes', '--vary',
                          f'{key}={json.dumps(value)}',
@@ -464,7 +464,7 @@ class Sweep(unittest.TestCase):
         self.assertIn('continue with --resume', said)
         other = [*arguments, '--set', '/iterations=9']
         self.assertIn('belongs to another sweep', self.sim(*other, '--resume', status=3).stderr)
-        # a damaged line in the middle: what stands before it is taken over
+        # a damaged line in the middle: points before it are kept
         damaged = lines[:10] + [lines[10].replace('"point"', '"paint"')] + lines[11:]
         self.write('j.h5.journal', ''.join(damaged))
         said = self.sim(*arguments, '--resume').stderr
@@ -571,7 +571,7 @@ class Sweep(unittest.TestCase):
             self.assertEqual(line['out_of_memory'], '1' if micro == 4 else '0')
 
     def test_whole_csv(self):
-        """Without --table, all that the HDF5 file has."""
+        """Without --table, everything in the HDF5 file."""
         self.sim('--vary', f'{MICRO}=1,2', '-o', 't.csv')
         results = [p['result'] for p in self.points('--vary', f'{MICRO}=1,2')]
         with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
@@ -582,8 +582,8 @@ class Sweep(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path('t.csv.journal')))
 
     def test_allocator(self):
-        """With an allocator, each figure of it is that of the device with most of it; else there is
-        none."""
+        """With an allocator, each of its metrics comes from the device with the largest value;
+        otherwise there is none."""
         words = ['--vary', f'{MICRO}=1,2', '--set']
         keys = ['peak_allocated_bytes', 'peak_reserved_bytes', 'fragmentation_fraction']
         self.sim(*words, '/memory/allocator=pytorch', '-o', 't.csv')

@@ -1,4 +1,4 @@
-/* What fused kernels keep, by hand; and tapes against what the model says: after a forward they
+/* Saved tensors of fused kernels, by hand; tapes compared with the model: after a forward they
  * keep as many bytes as the layers do, and after a backward nothing. */
 #include "sim/model/net-model.h"
 #include "sim/model/zoo/zoo.h"
@@ -41,11 +41,11 @@ static void build(cs_net *net)
         fail_msg("%s", error.text);
 }
 
-/* Of 2 bytes an element: ids 2 x 8; the embedding's rows 16, which the norm reads; 2 inverse roots
+/* 2 bytes per element: ids 2 x 8; the embedding's rows 16, which the norm reads; 2 inverse roots
  * of 4 bytes, and normalised rows 16; the norm's result 16; gate, its activation and up 24 each;
- * their product 24; 8 logarithms of 4 bytes and 2 targets of 8. Fused, the norm computes the
- * normalised rows again, the gated product the activation, and the loss keeps 8 logits of 2 bytes
- * in place of the logarithms. */
+ * their product 24; 8 logarithms of 4 bytes and 2 targets of 8. Fused, the norm recomputes the
+ * normalised rows, the gated product recomputes the activation, and the loss keeps 8 logits of 2
+ * bytes instead of the logarithms. */
 static void keeps_less(void **state)
 {
     (void)state;
@@ -273,8 +273,8 @@ static void keeps_copies_of_keys(void **state)
     }
 }
 
-/* Of 2 sequences x 3 tokens x 5 classes two copies in float32 stay for the backward, of logits in
- * float32 one. */
+/* For 2 sequences x 3 tokens x 5 classes, two copies in float32 are saved for the backward; for
+ * logits in float32, one. */
 static void keep_shifted_logits(cs_precision precision, int copies)
 {
     int64_t kept[2];
@@ -301,7 +301,7 @@ static void keeps_shifted_logits(void **state)
     keep_shifted_logits(CS_PRECISION_FP32, 1);
 }
 
-/* Gradients of weights that stay until the backward ends: all of 2 bytes, and nothing beside. */
+/* Gradients of weights that stay until the backward ends: all of 2 bytes, and nothing else. */
 static void keeps_gradients_of_a_pass(void **state)
 {
     (void)state;
@@ -330,7 +330,7 @@ static void keeps_gradients_of_a_pass(void **state)
     cs_net_finish(&net);
 }
 
-/* Bytes that masks of padding add to what is kept. */
+/* Bytes that masks of padding add to the saved tensors. */
 static int64_t more_kept(const cs_net *net, cs_net_options how)
 {
     int64_t kept[2];
@@ -412,8 +412,8 @@ static void holds_beside_loss(void **state)
     }
 }
 
-/* Backward, with all in float32: the gradient of the logarithms, that of the logits before it is
- * cast, and, of a parallel loss, a third tensor of that size. */
+/* Backward, with everything in float32: the gradient of the logarithms, the gradient of the logits
+ * before its cast, and, for a parallel loss, a third tensor of that size. */
 static void holds_beside_gradients(void **state)
 {
     (void)state;
@@ -432,7 +432,7 @@ static void holds_beside_gradients(void **state)
         build_attention(&net, CS_ATTENTION_FLASH);
         const cs_op *loss = &net.ops[net.n_ops - 1];
         expect_int("a step", rows[i].step, cs_kept_loss_step(&net, loss, &rules, 2));
-        expect_int("beside it", rows[i].beside, cs_kept_beside_backward(&net, loss, &rules, 2));
+        expect_int("besides it", rows[i].beside, cs_kept_beside_backward(&net, loss, &rules, 2));
         cs_net_finish(&net);
     }
 }
@@ -518,7 +518,7 @@ static void keep_what_layers_do(void **state)
     free(all);
 }
 
-/* Tensors that a layer's forward takes of so many bytes. */
+/* Counts the tensors of this size that a layer's forward allocates. */
 static uint32_t count_takes(const cs_layer *layer, int64_t bytes)
 {
     uint32_t n = 0;
@@ -527,10 +527,10 @@ static uint32_t count_takes(const cs_layer *layer, int64_t bytes)
     return n;
 }
 
-/* Of 2 sequences with 2 bytes an element: queries, keys and values are 2 x 3 x 4 elements, 48 bytes
+/* 2 sequences with 2 bytes per element: queries, keys and values are 2 x 3 x 4 elements, 48 bytes
  * each; where they are one product and attention by math reads them, a tensor of 144. So are the
  * embedding's rows and the attention's result, 48 each. By math, 2 heads have weights of 2 x 2 x 3
- * x 3 elements, 72 bytes: a workspace, the weights, and with dropout the weights behind it, whose
+ * x 3 elements, 72 bytes: a workspace, the weights, and with dropout the weights after it, whose
  * mask has 36; the mask of padding has 18. A fused kernel keeps a logarithm of 4 bytes for each
  * head and token, 48 together. */
 static void takes_tensors_apart(void **state)
@@ -586,9 +586,9 @@ static void takes_tensors_apart(void **state)
     }
 }
 
-/* Of the gated network with a fused loss 200 bytes are kept (keeps_less). The loss's backward frees
- * the targets, 2 x 8 bytes; the gradient of the logits takes the logits' 16, which the product
- * before them then reads, while it makes the gradient of its input, 2 x 6 x 2 bytes. */
+/* The gated network with a fused loss keeps 200 bytes (keeps_less). The loss's backward frees
+ * the targets, 2 x 8 bytes; the gradient of the logits takes the logits' 16, which the previous
+ * product then reads, while it computes the gradient of its input, 2 x 6 x 2 bytes. */
 static void keeps_logits_for_their_gradient(void **state)
 {
     (void)state;
@@ -601,9 +601,9 @@ static void keeps_logits_for_their_gradient(void **state)
     assert_int_equal(cs_net_model(&net, &how, &model, &error), CS_OK);
     const cs_layer *layer = &model.layers[0];
     play("forward", all, layer->forward_tape, layer->n_forward_tape, false);
-    for (uint32_t i = 0; i < MOST; i++) /* what is not kept is gone behind a forward */
+    for (uint32_t i = 0; i < MOST; i++) /* tensors that are not saved are freed after a forward */
         all[i].bytes = all[i].keeps > 0 ? all[i].bytes : 0;
-    expect_int("behind the forward", 200, sum(all, false));
+    expect_int("after the forward", 200, sum(all, false));
     uint32_t i = 0;
     while (layer->backward_tape[i].what != CS_TAPE_TAKE)
         play("loss", all, &layer->backward_tape[i++], 1, true);

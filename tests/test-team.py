@@ -2,7 +2,7 @@
 """mpirun -n K sim sweep|advise|validate as users see them: test-team.py SIM [SIM-MPI-MODULE]
 
 Any number of processes and threads gives the bits of one process. Processes are killed, and mpirun
-is interrupted: what was finished is kept, and --resume ends in the same file. Without the second
+is interrupted: finished points are kept, and --resume leads to the same file. Without the second
 argument (sim was built without MPI) only the message about that is tested.
 """
 import json
@@ -64,7 +64,7 @@ MANY_POINTS = {**POINTS, 'points': [
 # 4 points fail: no schedule has 0 micro-batches
 VARIED = ['--vary', '/schedule/micro_batches=0..14', '--vary', '/platform/devices=1,2,4,8']
 LONG_TESTS = os.environ.get('SIM_TESTS') == 'long'
-# so many points that none of them ends before it is attacked
+# enough points that none of the processes ends before it is attacked
 N_LONG = 600 if LONG_TESTS else 300
 LONG = ['--vary', f'/schedule/micro_batches=8..{7 + N_LONG // 3}', '--vary',
         '/platform/devices=2,4,8', '-s', '/iterations=24']
@@ -106,7 +106,7 @@ class Team(unittest.TestCase):
         return digest(os.path.join(self.folder, name))
 
     def ours(self, said):
-        """Lines of sim, but for progress."""
+        """Lines of sim, except progress."""
         return [line for line in said.splitlines() if line.startswith('sim: ')
                 and ' s left' not in line]
 
@@ -211,8 +211,8 @@ class Team(unittest.TestCase):
         return max(n_lines(os.path.join(self.folder, output + '.journal')) - 1, 0)
 
     def end_at(self, n, attack, *words, output):
-        """Starts three processes; when n points are recorded they are attacked. What was said, exit
-        code, s."""
+        """Starts three processes; when n points are recorded they are attacked. Returns output,
+        exit code, s."""
         process = self.start(3, *words, '-o', output, '-j', '1')
         self.addCleanup(process.kill)
         while self.n_recorded(output) < n and process.poll() is None:

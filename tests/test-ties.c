@@ -62,17 +62,17 @@ static uint32_t count_all_reduces(const cs_graph *graph)
     "}, {'first_layer': 1, 'last_layer': 1, 'devices': " b                                         \
     "}, {'first_layer': 2, 'last_layer': 2, 'devices': " c "}]}}"
 
-/* A ring of n sends 2(n - 1) chunks of an n-th, one after the other, at 1 GB/s: of 3 GB 3 s with
- * two; of 4 GB 4 s with two. With three there are two rings, one each way round, with a half of the
- * bytes each: of 3 GB 2 s; a rank ends where its four last messages meet, one of no bytes to
- * itself. The first stage, whose backward ends the mini-batch, is the last to come to it, and its
- * update of 8 s the longest: that of the borrower takes 1 s and 3/4 of 8 s. Replicas sum all
- * gradients of their stage first. Each pair of devices has links of its own. */
+/* A ring of n sends 2(n - 1) chunks of an n-th, one after another, at 1 GB/s: 3 s for 3 GB with
+ * two; 4 s for 4 GB with two. With three there are two rings, one in each direction, with half of
+ * the bytes each: 2 s for 3 GB; a rank ends where its four last messages meet, one of no bytes to
+ * itself. The first stage, whose backward ends the mini-batch, is the last to reach it, and its
+ * update of 8 s the longest: the borrower's takes 1 s and 3/4 of 8 s. Replicas sum all gradients of
+ * their stage first. Each pair of devices has links of its own. */
 static const struct {
     const char *row, *schedule;
     uint32_t layers, devices;
     uint32_t before, reduced, update; /* s: until the last backward, all-reduces, the last update */
-    uint32_t messages;                /* of all-reduces */
+    uint32_t messages;                /* messages of all-reduces */
     uint32_t borrower;                /* a device that holds the last layer, and not the first */
 } rows[] = {
     {"gpipe", "'kind': 'gpipe', 'micro_batches': 4", 3, 3, (4 + 2) * 3, 3, 8, 4, 2},
@@ -131,7 +131,7 @@ static void test_three(void **state)
     static const struct {
         const char *schedule;
         uint32_t layers, devices, reduced, messages, borrower;
-        int64_t weights; /* of the second layer's device, in GB */
+        int64_t weights; /* weights of the second layer's device, in GB */
     } cases[] = {
         {"'kind': '1f1b', 'micro_batches': 4", 4, 4, 2, 27, 1, 3},
         {"'kind': 'gpipe', 'micro_batches': 4", 4, 4, 2, 27, 1, 3},
@@ -164,7 +164,7 @@ static void test_one_copy(void **state)
     (void)state;
     static const struct {
         const char *schedule;
-        uint32_t layers, devices, messages; /* of all-reduces among replicas */
+        uint32_t layers, devices, messages; /* messages of all-reduces among replicas */
     } whole[] = {
         {"'kind': 'sequential'", 3, 1, 0},
         {"'kind': 'dp'", 3, 2, 4},
@@ -190,7 +190,7 @@ static void expect_warning(const scenario_run *run, const char *kind)
     char message[256];
     snprintf(message, sizeof(message),
              "/schedule/kind: \"%s\" does not sum the gradients of the weights that \"l0\" and "
-             "\"l2\" share: their two stages update a copy each",
+             "\"l2\" share: each of their stages updates its own copy",
              kind);
     if (!strstr(run->scenario.warnings.text, message))
         fail_msg("expected:\n%s\ngot:\n%s", message, run->scenario.warnings.text);
@@ -205,7 +205,7 @@ static void test_apart(void **state)
     (void)state;
     static const struct {
         const char *kind, *setting;
-        int64_t peaks[3]; /* of weights, in GB; 0: not looked at */
+        int64_t peaks[3]; /* peaks of weights, in GB; 0: not checked */
         bool apart;
     } cases[] = {{"cdp_dp", "zero", {8, 4, 8}, true},
                  {"cdp_v1", "zero", {0}, true},
@@ -247,7 +247,7 @@ static void test_not_exchanged(void **state)
     }
 }
 
-/* What a device gets of a collective for weights, in bytes, over all of the run. */
+/* Bytes that a device receives for weights in collectives, over the whole run. */
 static double received(const scenario_run *run, cs_purpose purpose)
 {
     return run->simulation.lowering.moved[purpose];
@@ -269,13 +269,13 @@ static int64_t first_gradients(const cs_graph *graph)
     return 0;
 }
 
-/* At ZeRO stage 3 two devices gather units: the 4 GB of the first layer, which the last one uses
- * 3 GB of, with the middle one, which has none; and the last one's own 1 GB. What is shared is of
- * FSDP's root unit: gathered once a micro-batch, it stays until its backward has ended. Each device
- * sends half of what is gathered: (4 + 1) / 2 GB forward and 1/2 GB backward, 3 GB of each of two
- * micro-batches, 12 GB of both devices. Without prefetching there are 4 + 1 GB at once. The
- * gradient of what is shared begins with the last layer's backward, so that 4 + 1 GB of gradients
- * are there from then on. With `keep_gathered` all is gathered once a micro-batch: 5 GB. */
+/* At ZeRO stage 3 two devices gather units: the 4 GB of the first layer, 3 GB of which the last
+ * layer shares, with the middle one, which has none; and the last layer's own 1 GB. Shared weights
+ * belong to FSDP's root unit: gathered once per micro-batch, they stay until its backward has
+ * ended. Each device sends half of the gathered bytes: (4 + 1) / 2 GB forward and 1/2 GB backward,
+ * 3 GB of each of two micro-batches, 12 GB of both devices. Without prefetching there are 4 + 1 GB
+ * at once. The gradient of shared weights begins with the last layer's backward, so there are 4 + 1
+ * GB of gradients from then on. With `keep_gathered` all is gathered once a micro-batch: 5 GB. */
 static void test_root_unit(void **state)
 {
     (void)state;

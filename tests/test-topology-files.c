@@ -74,7 +74,7 @@ static void expect_same(const char *name, const cs_platform *a, const cs_platfor
     }
 }
 
-/* What was written and read again has the same links and takes the same routes. */
+/* Topologies that were written and read again have the same links and routes. */
 static void test_round_trips(void **state)
 {
     (void)state;
@@ -180,8 +180,8 @@ static void test_given_route(void **state)
 }
 
 /* From a to c over the device b, links 0 and 2, ten times as wide, or over a switch, links 4 and 6:
- * as many links, so the way over no device is taken, also where none may pass messages on. And of
- * two limits of what the switch passes on, links 8 and 9, the narrower is the one that counts. */
+ * as many links, so the route without devices is taken, also if devices may not forward messages.
+ * Of two limits of the switch, links 8 and 9, the narrower counts. */
 static void test_fewest_devices(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void test_dgx1_xml(void **state)
 }
 
 /* The PCIe tree alone, as cloud vendors hand it out: PCIe 4 x16 is 24 GB/s, between AMD's sockets
- * NCCL reckons with 16 GB/s. With the NVSwitch said beside it, that comes first. */
+ * NCCL reckons with 16 GB/s. With an NVSwitch specified as well, that comes first. */
 static void test_part_xml(void **state)
 {
     (void)state;
@@ -424,9 +424,9 @@ static void test_xml_errors(void **state)
     }
 }
 
-/* A file without NVLinks makes GPUs talk over PCIe, which a virtual machine's does without meaning
- * it: a warning, unless the scenario says what joins the GPUs or that nothing does, or there is one
- * GPU only. In a cluster the warning is that of its node. */
+/* A file without NVLinks makes GPUs talk over PCIe, as unintentionally in virtual machines: a
+ * warning, unless the scenario specifies the GPUs' connection or that there is none, or there is
+ * only one GPU. In a cluster the warning comes from its node. */
 static void test_no_nvlinks(void **state)
 {
     (void)state;
@@ -550,13 +550,15 @@ static uint32_t count(const char *text, const char *what)
     return n;
 }
 
-/* What is alike is drawn once. Boxes: those that are no switches, then switches; and lines.
+/* Identical parts are drawn once. Boxes: non-switches, then switches; and lines.
  *
  *   dgx-a100, a node   8 GPUs and 2 sockets; 4 PCIe switches, the 2 NICs of each in one box, as no
- *                      leaf is on a route, and the NVSwitch. Lines: 8 of GPUs to it, 8 and 4 of GPUs
+ *                      leaf is on a route, and the NVSwitch. Lines: 8 of GPUs to it, 8 and 4 of
+ *                      GPUs
  *                      and NICs to PCIe switches, 4 up from these, 1 between the sockets
  *   two nodes          twice the GPUs, sockets and switches, each NIC by itself (13 switches and 29
- *                      lines a node): it has a leaf, one of 8, with a NIC of each node; the 10 spines
+ *                      lines a node): it has a leaf, one of 8, with a NIC of each node; the 10
+ *                      spines
  *                      are one box, with 2 links each from every leaf: 58 + 16 + 8 lines
  *   eight nodes        drawn as two
  *   bridge             2 GPUs and their bridge (a CPU), which has a link to itself

@@ -51,9 +51,9 @@ static cs_platform build_json(const char *json, uint32_t n_devices)
     return platform;
 }
 
-/* Only links between the same two vertices are numbered, each way by itself, also behind a preset's
- * cluster; a node's link to itself keeps its name. Two hosts, a leaf each, 2 links to the one
- * spine. */
+/* Only links between the same two vertices are numbered, each direction separately, also inside a
+ * preset's cluster; a node's link to itself keeps its name. Two hosts, a leaf each, 2 links to the
+ * one spine. */
 static void test_parallel_links(void **state)
 {
     static const char *const names[] = {
@@ -97,7 +97,7 @@ static cs_platform build(const char *name, const char *params, uint32_t n_device
     return build_json(with_name(name, params, text, sizeof(text)), n_devices);
 }
 
-/* Parameters with which a topology takes 1 to 9 devices; "{}" where all have defaults. */
+/* Parameters with which a topology accepts 1 to 9 devices; "{}" if all have defaults. */
 static const char *common_params(const char *topology)
 {
     static const struct {
@@ -120,7 +120,7 @@ static const char *common_params(const char *topology)
     return "{}";
 }
 
-/* Of the topologies for single nodes; the others take as many as there are. */
+/* Largest number of devices, for topologies of single nodes; the others accept any number. */
 static uint32_t most_devices(const char *topology)
 {
     return strcmp(topology, "dgx1") == 0 || strstr(topology, "-8gpu") ? 8 : 9;
@@ -291,7 +291,7 @@ static const path_row path_rows[] = {
     {"ring", "{\"bandwidth\": \"25 GB/s\", \"latency\": \"2 us\"}", 4, 0, 2, 4000000, 25e9},
     {"ring", "{\"bandwidth\": 1e9}", 4, 0, 1, 0, 1e9},
     {"ring", "{\"bandwidth\": 1e9}", 4, 2, 2, 0, INFINITY},
-    /* a switch's latency is that of the whole way: 3 us once, not twice */
+    /* a switch's latency applies to the whole route: 3 us once, not twice */
     {"nvlink_switch", "{\"bandwidth\": \"150 GB/s\", \"latency\": \"3 us\"}", 4, 1, 2, 3000000,
      150e9},
     {"pcie", "{\"bandwidth\": \"12 GB/s\", \"latency\": \"5 us\"}", 4, 1, 2, 5000000, 12e9},
@@ -465,7 +465,7 @@ static void test_wrong_params(void **state)
     }
 }
 
-/* What no scenario can ask for, but a file of foreign measurements may. */
+/* Links that no scenario can specify, but a file of foreign measurements may. */
 static void test_wrong_links(void **state)
 {
     (void)state;

@@ -30,8 +30,8 @@
     ", " EVENT("python_function", "nn.Module: Linear_0", 1, 110, 30,                               \
                "") ", " EVENT("python_function", "nn.Module: ReLU_0", 1, 150, 20, "")
 
-/* Linear: operators 5 and, called by it, the one that makes node 5; ReLU: node 6. Backward runs on
- * thread 2. Each launches kernels. */
+/* Linear: operators 5 and, called by it, the operator that makes node 5; ReLU: node 6. Backward
+ * runs on thread 2. Each launches kernels. */
 #define FORWARD                                                                                    \
     OP("aten::linear", 1, 112, 20, SEQ(5) LINEAR_SHAPES)                                           \
     ", " OP("aten::addmm", 1, 114, 10, SEQ(5)) ", " LAUNCH(1, 115, 1) ", " OP(                     \

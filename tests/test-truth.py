@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """sim validate as users see it: test-truth.py SIM FOLDER
 
-A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors.
-The runs that come with the program. And, where FOLDER has files of measured points, that each point
-is predicted or names what it misses.
+A file of points made here: tables, JSON, the HDF5 file, one point's scenario run separately,
+errors. The runs that come with the program. And, where FOLDER has files of measured points, that
+each point is predicted or names what it misses.
 """
 import glob
 import importlib
@@ -226,7 +226,7 @@ class Made(InFolder):
 
 
 def runs_alike():
-    """Twelve in fp16 and eleven in bf16 on A100, of which six have a pipeline, nine in bf16 on
+    """Twelve in fp16 and eleven in bf16 on A100, six with a pipeline, nine in bf16 on
     H100, one without a time."""
     kinds = [('a', 12, 'A100-SXM4-80GB', 'fp16', 2), ('b', 6, 'A100-SXM4-80GB', 'bf16', 2),
              ('c', 5, 'A100-SXM4-80GB', 'bf16', 1), ('h', 9, 'H100-SXM5-80GB', 'bf16', 2)]
@@ -355,7 +355,7 @@ class Like(InFolder):
 
 
 def judged(test, report, points):
-    """Compares what a report says with what judging.py computes from its points."""
+    """Compares a report with the results of judging.py for its points."""
     rows = [(points[r['id']], r) for r in report['points']]
     groups = judging.rank(rows)
     test.assertEqual(len(report['groups']), len(groups))
@@ -400,7 +400,7 @@ def judged(test, report, points):
 
 
 class Judged(InFolder):
-    """Drawn runs: what is printed of ranking, trends, verdicts and other tools is what an
+    """Drawn runs: printed rankings, trends, verdicts and other tools equal what an
     independent implementation finds."""
 
     def draw(self, name, seed):
@@ -540,7 +540,7 @@ class Shipped(unittest.TestCase):
 
 
 class Measured(InFolder):
-    """Files that are not shipped, where there are any; points spread over each file, on few GPUs,
+    """Files that are not shipped, if present; points spread over each file, on few GPUs,
     unless SIM_TESTS=long."""
     def test_each_point_is_predicted_or_says_why_not(self):
         files = sorted(glob.glob(os.path.join(FOLDER, '*.json'))) if FOLDER else []

@@ -1,4 +1,4 @@
-/* Quantities: what is read, what is refused and with which words, and how values are shown. */
+/* Quantities: accepted and refused texts, their messages, and how values are shown. */
 #include "sim/base/units.h"
 #include "tests/expect.h"
 

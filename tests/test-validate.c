@@ -338,11 +338,11 @@ static const char *const largest[] = {
     SIZES("4", "256", "1000", "131072", "false"),
 };
 
-/* What Megatron-LM's arguments become, with the conventions of the runtime where the point's rules
- * say nothing: JSON at a pointer of two or three keys. The MLP's features
- * are 8/3 x 256 = 682, down to a multiple of 64: 640. Stages of 1 and 3 blocks begin at layers 0
- * and 2, the embedding being layer 0. 4 replicas in 2 instances of the optimizer divide states over
- * 2. PyTorch's FSDP reduces gradients behind each backward. */
+/* Scenario keys derived from Megatron-LM's arguments, or from the runtime's conventions if the
+ * point has no rule: JSON at a pointer of two or three keys. The MLP's features are 8/3 x 256 =
+ * 682, down to a multiple of 64: 640. Stages of 1 and 3 blocks begin at layers 0 and 2, the
+ * embedding being layer 0. 4 replicas in 2 instances of the optimizer shard states over 2.
+ * PyTorch's FSDP reduces gradients after each backward. */
 #define GATED                                                                                      \
     "'model': {'name': 'l', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'layernorm', "               \
@@ -400,7 +400,7 @@ static const struct rule {
      "2"},
     {"which are interleaved", LAID_OUT("Et(|t)*2|tL"), "schedule", "kind", NULL,
      "\"interleaved_1f1b\""},
-    {"ends by themselves", LAID_OUT("E|t*2|tt|L"), "schedule", "partition", NULL, "[1,3,5]"},
+    {"ends alone", LAID_OUT("E|t*2|tt|L"), "schedule", "partition", NULL, "[1,3,5]"},
     {"blocks per stage", STAGES("'stage_layers': [1, 3]"), "schedule", "partition", NULL, "[2]"},
     {"the head alone", STAGES("'stage_layers': [4, 0]"), "schedule", "partition", NULL, "[5]"},
     {"with embedding and head", STAGES("'stages_with_parts': [2, 4]"), "schedule", "partition",
@@ -473,9 +473,9 @@ static const struct rule {
     {"and not before",
      GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(1) "'framework': 'Megatron-LM', " TOLD,
      "runtime", "name", NULL, "\"megatron-lm-2021\""},
-    {"reduced behind the backward", MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, " TOLD,
+    {"reduced after the backward", MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, " TOLD,
      "parallel", "bucket", NULL, "0"},
-    {"or beside it",
+    {"or during it",
      MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, 'options': {'dp_overlap': true}, " TOLD,
      "parallel", "bucket", NULL, "160000000"},
     {"parts of messages of LiBai",
@@ -765,7 +765,7 @@ static const struct rule {
                      "'moe_capacity_factor': 1.5"),
      "model", "parameters", "capacity", "1.5"},
     {"tokens that are not", BRIDGE("qwen3", ""), "model", "parameters", "capacity", "0"},
-    /* 2 micro-batches: half of the forwards and of the backwards are beside another one */
+    /* 2 micro-batches: half of the forwards and of the backwards overlap another one */
     {"whole iterations in graphs", B200("26.06", "mxfp8"), "collectives", "expert_overlap", NULL,
      "0.42"},
     {"DualPipe, whose schedule says it",
@@ -1161,7 +1161,8 @@ static void expect_near(const char *row, double expected, double got)
         fail_msg("%s: expected %.15g, got %.15g", row, expected, got);
 }
 
-/* The parts of a predicted step add up to it, and each device computes so many seconds of it. */
+/* The parts of a predicted step add up to it, and each device computes for the given number of
+ * seconds. */
 static void check_parts(const char *row, const cs_prediction *got, double computing)
 {
     double sum = 0;

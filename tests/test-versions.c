@@ -23,7 +23,7 @@ static const struct {
                      cs_error *);
 } engines[N_ENGINES] = {{"engine", cs_engine_run}, {"reference", reference_run}};
 
-/* A task by itself; `policy` counts from 1, 0 is none. Tasks of a device run in their order. */
+/* A task; `policy` counts from 1, 0 is none. Tasks of a device run in their order. */
 typedef struct row {
     cs_kind kind;
     uint32_t device, slot, item, policy;
@@ -143,7 +143,7 @@ static void run(const scene *given)
     }
 
 static const scene scenes[] = {
-    /* Without policies: what is current. */
+    /* Without policies: the current version. */
     {"current",
      1,
      {{.newest = 1}},
@@ -212,7 +212,7 @@ static const scene scenes[] = {
      .versions = {0, 1, 0, 2, 1, 3, 2},
      .made = {3},
      .peak_live = {2}},
-    /* With one version kept, version 0 is gone when mini-batch 1 asks for it. */
+    /* With one version kept, version 0 is dropped when mini-batch 1 requests it. */
     {"lag, too old",
      1,
      {{.newest = 1}},
@@ -237,8 +237,8 @@ static const scene scenes[] = {
      .versions = {1},
      .made = {0},
      .peak_live = {1}},
-    /* Two updates end at 10, the second of which takes no time. What starts then sees both, and a
-     * strict one neither. At 30 there is nothing that ended then. */
+    /* Two updates end at 10; the second takes no time. Tasks that start then see both, and a strict
+     * one neither. At 30 nothing has just ended. */
     {"strict",
      1,
      {{.newest = 3}},
@@ -249,7 +249,7 @@ static const scene scenes[] = {
      .versions = {1, 2, 0, 2, 2},
      .made = {2},
      .peak_live = {3}},
-    /* The strict one asks for what its slot did not keep. */
+    /* The strict task requests a version that its slot did not keep. */
     {"strict, gone",
      1,
      {{.newest = 1}},
@@ -288,8 +288,8 @@ static const scene scenes[] = {
      .rows = {F(1, 2, 0), F(0, 2, 0), F(0, 0, 1), F(1, 0, 2)},
      .versions = {0, 0, 0, 0},
      .peak_live = {1, 1}},
-    /* What device 0 notes at 0 device 1 reads at 0; it holds version 0 on both slots, and never
-     * drops it: one version besides the current one on each from the first update on. */
+    /* Device 1 reads at 0 what device 0 notes at 0; it holds version 0 on both slots, and never
+     * drops it: one additional version on each from the first update on. */
     {"noted and held at one instant",
      2,
      {{.newest = 1, .behind = 0}, {.newest = 1, .behind = 1}},

@@ -62,7 +62,7 @@ def fields(data):
 
 
 class PerfettoTrace:
-    """Slices, arrows and counters of a trace in Perfetto's form. Numbers of fields are those of
+    """Slices, arrows and counters of a trace in Perfetto's form. Numbers of fields follow
     trace_packet.proto, trace_packet_defaults.proto, clock_snapshot.proto, track_event.proto,
     track_descriptor.proto, process_descriptor.proto, counter_descriptor.proto,
     debug_annotation.proto and interned_data.proto. Each sequence of packets has a state of its own:

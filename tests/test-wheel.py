@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The wheel of the Python package, as `pip install .` makes it: test-wheel.py ROOT CC...
 
-Builds it, installs it into an empty virtual environment, and simulates there, with nothing of the
-sources and the build folder in reach. Is skipped (status 77) without meson-python, patchelf, pip or
-venv, none of which it fetches.
+Builds it, installs it into an empty virtual environment, and simulates there, without anything of
+the sources and the build folder in reach. Is skipped (status 77) without meson-python, patchelf,
+pip or venv, and fetches none of them.
 """
 import glob
 import json

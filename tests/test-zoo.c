@@ -28,7 +28,7 @@ static void must_build(const char *name, const char *json, cs_net *net)
 }
 
 /* Parameters and "GFLOPS" (which are multiply-accumulates) as torchvision 0.16 documents them with
- * its weights, at 224 pixels, 299 for Inception (whose number is that of inference, without the
+ * its weights, at 224 pixels, 299 for Inception (whose number is for inference, without the
  * auxiliary classifier). GPT-2, Llama-2 7B and BERT: parameters that transformers reports. */
 static const struct {
     const char *name, *params;
@@ -71,8 +71,8 @@ static const struct {
      0},
     {"t5", "{\"gated\": true, \"tied\": false, \"intermediate\": 2048}", 247577856, 0},
     /* As Megatron Core builds them, of h = 768 features: 512 learned positions; 12 h^2 + 13 h in a
-     * block of an encoder, and in one of a decoder another attention and norm, 4 h^2 + 6 h; a norm
-     * behind the last block, and a bias for each token. BERT has the heads of its training: two of
+     * block of an encoder, and in a decoder block another attention and norm, 4 h^2 + 6 h; a norm
+     * after the last block, and a bias for each token. BERT has the heads of its training: two of
      * h^2 + h, a norm, and 2 h + 2. */
     {"t5", "{\"form\": \"megatron\"}",
      (32128 + 512) * 768 + 12 * (12 * 768 * 768 + 13 * 768) + 12 * (16 * 768 * 768 + 19 * 768) +
@@ -115,7 +115,7 @@ static int64_t attention_of(const decoder_sizes *d)
            (d->biases ? q + 2 * k + h + d->heads /* sinks */ : 0);
 }
 
-/* Of a model whose tokens go to `experts` of its experts. */
+/* Parameters of a model that uses `experts` of its experts per token. */
 static int64_t decoder_parameters(const decoder_sizes *d, int64_t experts)
 {
     const int64_t h = d->hidden, mixtures = d->layers - d->dense_layers;
@@ -308,9 +308,9 @@ static void must_chain(const cs_net *net, uint32_t batch, cs_granularity granula
  * DenseNet-121: 4; per block of n layers n chains of a layer each; 3 transitions of norm, ReLU,
  *     conv, pooling; norm, ReLU, pooling, linear, loss: 4 + 58 + 12 + 5.
  * Inception-v3: 5 times conv, norm, ReLU and 2 poolings: 17; 11 modules (the auxiliary classifier
- *     joins the one behind it); pooling, dropout, linear, loss: 4.
- * ViT: conv, token, position; 2 per block; norm, head, loss.
- * GPT: embedding of tokens and positions, which are added to it in one operator: 2, dropout; 2 per
+ * joins the next one); pooling, dropout, linear, loss: 4. ViT: conv, token, position; 2 per block;
+ * norm, head, loss. GPT: embedding of tokens and positions, added to it in one operator: 2,
+ * dropout; 2 per
  *     block; norm, head, loss. */
 static const struct {
     const char *name, *params;
@@ -393,8 +393,8 @@ static void expect_kept(const char *name, const char *params, uint32_t batch, in
  *             input of the packed projection TE, queries, keys and values 3 TE
  *             result of the attention TE with a logarithm per head and token 12 T, its copy TE
  *             input of the first linear layer TE, of GELU 4 TE, of the second linear layer 4 TE
- *     around  image 3 * 224^2, input of the last norm TE + 2 T, its result, of which the head reads
- *             a view, TE; logarithms of 1000 probabilities; an int64 target */
+ *     around  image 3 * 224^2, input of the last norm TE + 2 T, its result, a view of which the
+ *             head reads, TE; logarithms of 1000 probabilities; an int64 target */
 static int64_t vit_kept(int64_t batch)
 {
     const int64_t t = 197, te = t * 768;
@@ -403,12 +403,12 @@ static int64_t vit_kept(int64_t batch)
     return batch * (4 * floats + 8);
 }
 
-/* Elements of a sample, block by block: its input (of the first convolution, and of the projection,
- * which is the same tensor), then for three convolutions the input of each batch norm and, but for
- * the last, the ReLU's result; the input of the projection's norm. Statistics, two per channel and
+/* Elements of a sample, block by block: its input (of the first convolution and of the projection,
+ * the same tensor), then for three convolutions the input of each batch norm and, except for the
+ * last, the ReLU's result; the input of the projection's norm. Statistics, two per channel and
  * norm, do not grow with the batch. Around them: the image, input of the first norm, result of the
- * first ReLU, 8 bytes of index per pooled element; the last block's result, what the linear layer
- * reads, logarithms of the probabilities, the target. */
+ * first ReLU, 8 bytes of index per pooled element; the last block's result, the input of the linear
+ * layer, logarithms of the probabilities, the target. */
 static int64_t resnet50_kept(int64_t batch)
 {
     static const int64_t blocks[] = {3, 4, 6, 3};
@@ -436,7 +436,7 @@ static void test_kept(void **state)
         expect_kept("vit_b16", "{}", batches[i], vit_kept(batches[i]));
         expect_kept("resnet50", "{}", batches[i], resnet50_kept(batches[i]));
     }
-    /* The matrix of weights instead of the result (which its copy stands for) and logarithms. */
+    /* The matrix of weights instead of the result (represented by its copy) and logarithms. */
     int64_t t = 197;
     expect_kept("vit_b16", "{\"attention\": \"math\"}", 1,
                 vit_kept(1) + 12 * 4 * (12 * t * t - 12 * t - t * 768));

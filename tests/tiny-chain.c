@@ -53,7 +53,7 @@ typedef struct step {
     uint32_t stage;
     cs_pattern_kind kind;
     cs_time takes, x;
-    uint64_t *busy; /* of its device or link: a bit per picosecond of the period */
+    uint64_t *busy; /* occupancy of its device or link: a bit per picosecond of the period */
 } step;
 
 typedef struct trial {
@@ -129,7 +129,7 @@ static int64_t held(const trial *t, uint32_t placed, uint32_t device, cs_time no
     return bytes;
 }
 
-/* Of the stages whose backward has been placed. */
+/* Checks the stages whose backward has been placed. */
 static bool fits(const trial *t, uint32_t placed)
 {
     for (uint32_t d = 0; d < t->chain->n_devices; d++) {
@@ -165,8 +165,8 @@ static bool within(const trial *t, uint32_t i)
     return false;
 }
 
-/* Places step i and all after it. A step waits less than a period for the one before it: what is
- * before could else be done a period later, with less in memory. */
+/* Places step i and all later ones. A step waits less than a period for the previous one: otherwise
+ * everything before could be done a period later, with less in memory. */
 static bool place(trial *t, uint32_t i)
 {
     if (i == t->n)

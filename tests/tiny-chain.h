@@ -14,7 +14,7 @@ typedef struct tiny_limits {
     bool ends_with_time;           /* the last backward takes 1 more */
 } tiny_limits;
 
-/* A chain whose arrays lie beside it, and so a value that cannot be copied. */
+/* A chain whose arrays are in the same struct; it cannot be copied. */
 typedef struct tiny_chain {
     cs_chain chain;
     cs_time forward[TINY_LAYERS + 1], backward[TINY_LAYERS + 1], message[TINY_LAYERS + 1];
@@ -24,7 +24,7 @@ typedef struct tiny_chain {
 /* Memory is drawn between what is too little for any plan and what is enough for most. */
 void tiny_chain_make(gsl_rng *rng, const tiny_limits *limits, tiny_chain *tiny);
 
-/* At most so many stages, each on any device; with `contiguous`, each on its own. */
+/* At most TINY_LAYERS stages, each on any device; if `contiguous`, each on a device of its own. */
 typedef struct tiny_plan {
     cs_plan plan;
     cs_stage stages[TINY_LAYERS];

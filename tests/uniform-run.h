@@ -1,4 +1,4 @@
-/* Runs of a uniform model, whose scenario is but for a few members the same in all tests. */
+/* Runs of a uniform model, whose scenario is the same in all tests except for a few members. */
 #ifndef CS_TESTS_UNIFORM_RUN_H
 #define CS_TESTS_UNIFORM_RUN_H
 
@@ -10,8 +10,9 @@
 typedef struct uniform_text {
     uint32_t layers, devices, iterations;
     const char *schedule;
-    const char *uniform;  /* the members of the uniform model beside its layers; NULL: as above */
-    const char *platform; /* the members of the platform beside its devices; NULL: "ideal" */
+    const char *uniform;  /* members of the uniform model in addition to its layers; NULL: as
+                           * above */
+    const char *platform; /* members of the platform in addition to its devices; NULL: "ideal" */
 } uniform_text;
 
 /* A run that failed can be finished as well. */

@@ -80,13 +80,13 @@ static cs_status read_cost_options(const cs_arguments *arguments, cs_import_opti
 }
 
 static cs_status read_log(import_function *import, const char *path,
-                          const cs_import_options *options, cs_costs *costs,
+                          const cs_import_options *log_options, cs_costs *costs,
                           cs_import_report *report, cs_error *error)
 {
     char *log;
     size_t length;
     CS_TRY(cs_file_read(path, LOG_BYTES, &log, &length, error));
-    cs_status status = import(path, log, length, options, costs, report, error);
+    cs_status status = import(path, log, length, log_options, costs, report, error);
     free(log);
     return status;
 }
@@ -113,12 +113,12 @@ static cs_status import_costs(const cs_context *context, const cs_arguments *arg
                               import_function *import, const char *path, cs_error *error)
 {
     const char *output = cs_arguments_value(arguments, "output");
-    cs_import_options options;
+    cs_import_options log_options;
     cs_import_report report = {0};
     cs_costs costs;
-    CS_TRY(read_cost_options(arguments, &options, error));
+    CS_TRY(read_cost_options(arguments, &log_options, error));
     cs_costs_init(&costs);
-    cs_status status = read_log(import, path, &options, &costs, &report, error);
+    cs_status status = read_log(import, path, &log_options, &costs, &report, error);
     if (status == CS_OK)
         status = save_costs(&costs, cs_arguments_value(arguments, "merge"), output ? output : "-",
                             error);

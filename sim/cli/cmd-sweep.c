@@ -69,20 +69,20 @@ static cs_status read_points(const cs_arguments *arguments, const cJSON *documen
  * NULL if memory runs out. */
 static char *command_of(const cs_arguments *arguments)
 {
-    static const char *const options[] = {"set", "vary", "zip", "csv"};
-    enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
+    static const char *const kept[] = {"set", "vary", "zip", "csv"};
+    enum { N_OPTIONS = sizeof(kept) / sizeof(kept[0]) };
     const char *const *values[N_OPTIONS];
     size_t n[N_OPTIONS], total = 0;
     for (size_t i = 0; i < N_OPTIONS; i++)
-        total += n[i] = cs_arguments_values(arguments, options[i], &values[i]);
+        total += n[i] = cs_arguments_values(arguments, kept[i], &values[i]);
     cs_sweep_word *words = malloc((total + 1) * sizeof(*words));
     if (!words)
         return NULL;
     total = 0;
     for (size_t i = 0; i < N_OPTIONS; i++)
         for (size_t v = 0; v < n[i]; v++) {
-            const bool flag = strcmp(options[i], "zip") == 0;
-            words[total++] = (cs_sweep_word){options[i], flag ? NULL : values[i][v]};
+            const bool flag = strcmp(kept[i], "zip") == 0;
+            words[total++] = (cs_sweep_word){kept[i], flag ? NULL : values[i][v]};
         }
     char *text = cs_sweep_command(arguments->words[0], words, total);
     free(words);

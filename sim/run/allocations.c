@@ -11,14 +11,14 @@ void cs_allocations_finish(cs_allocations *allocations)
     *allocations = (cs_allocations){0};
 }
 
-/* A task begins or ends on a device. */
+/* The start or end of a task on a device. */
 typedef struct moment {
     cs_time time;
     uint32_t task;
     bool ends;
 } moment;
 
-/* What ends at an instant comes before what begins. */
+/* Ends come before starts of the same instant. */
 static int by_time(const void *a, const void *b)
 {
     const moment *x = a, *y = b;
@@ -44,7 +44,7 @@ typedef struct moments {
     moment *items;
 } moments;
 
-/* Tasks that a stopped run did not get to have no span. */
+/* Tasks that a stopped run did not reach have no span. */
 static cs_status find_moments(const cs_graph *graph, const cs_trace *trace, uint32_t device,
                               moments *made, cs_error *error)
 {
@@ -100,8 +100,8 @@ cs_status cs_player_play(const cs_scenario *scenario, const cs_graph *graph, con
     return status;
 }
 
-/* Devices at the same pipeline rank of a mesh have the same tensors in the same order, unless they
- * have other parts of the optimizer's states: the lowest of those that are alike. */
+/* Devices at the same pipeline rank of a mesh have the same tensors in the same order if their
+ * parts of the optimizer's states are equal. Returns the lowest of these devices. */
 static uint32_t played_as(const cs_scenario *scenario, uint32_t device)
 {
     const cs_parallel *parallel = scenario->parallel;
@@ -158,7 +158,7 @@ cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph
     return CS_OK;
 }
 
-/* ---- a snapshot ---- */
+/* ---- snapshot ---- */
 
 typedef struct snapshot {
     const char *path;
@@ -182,8 +182,7 @@ cs_status cs_allocations_snapshot(const cs_scenario *scenario, const cs_graph *g
         .history = &history, .peak_at = of->peak_at, .look = write_snapshot, .context = &context};
     cs_device_allocations made;
     if (of->peak_at == 0)
-        return cs_error_add(error, CS_INVALID, "%s: no device allocates memory: there is no peak",
-                            path);
+        return cs_error_add(error, CS_INVALID, "%s: no device allocates memory", path);
     const cs_status status =
         cs_player_play(scenario, graph, trace, of->played_as,
                        scenario->platform.devices[of->played_as].capacity, &watch, &made, error);

@@ -38,7 +38,7 @@ static cs_status take_planners(cs_comparison *c, const cs_comparison_request *re
 
 /* ---- the search ---- */
 
-/* Of the layers that the device holds, the most: a run sets it aside. */
+/* Finds the largest workspace of the layers on a device, which a run sets aside. */
 static cs_status workspace_of(const cs_comparison *c, const cs_plan *plan, uint32_t device,
                               int64_t *bytes, cs_error *error)
 {
@@ -55,27 +55,8 @@ static cs_status workspace_of(const cs_comparison *c, const cs_plan *plan, uint3
     return status;
 }
 
-/* A chain has its memory less the workspace; a device's peak has both. */
-static cs_status add_workspaces(const cs_comparison *c, cs_planner_outcome *outcome,
-                                cs_error *error)
-{
-    const cs_planned *planned = &outcome->planned;
-    cs_status status = CS_OK;
-    int64_t bytes;
-    if (outcome->status != CS_OK || planned->pattern.period == 0 || !c->rules.count_workspace)
-        return CS_OK;
-    for (uint32_t d = 0; d < c->chain.n_devices && status == CS_OK; d++) {
-        int64_t *peak = &outcome->uses[d].peak;
-        status = workspace_of(c, &planned->plan, d, &bytes, error);
-        if (status == CS_OK && __builtin_add_overflow(*peak, bytes, peak))
-            status = cs_error_add(error, CS_OVERFLOW, "%s: device %u holds more than 2^63 bytes",
-                                  outcome->planner->name, d);
-    }
-    return status;
-}
-
-/* That no plan fits is a result, and so is that the chain is not for this planner; anything else
- * ends the comparison. */
+/* Only unexpected errors end the comparison. A planner that finds no plan, or does not support the
+ * chain, is a result. */
 static cs_status run_planner(cs_comparison *c, cs_planner_outcome *outcome, cs_error *error)
 {
     outcome->uses = cs_arena_alloc(&c->arena, c->chain.n_devices, sizeof(*outcome->uses));
@@ -93,21 +74,10 @@ static cs_status run_planner(cs_comparison *c, cs_planner_outcome *outcome, cs_e
                         outcome->error->text);
 }
 
-/* A plan without a pattern counts when there is no other. */
+/* Plans with a pattern are preferred. */
 static cs_time period_of(const cs_planner_outcome *outcome)
 {
     return outcome->planned.pattern.period > 0 ? outcome->planned.pattern.period : CS_TIME_MAX;
-}
-
-static void find_best(cs_comparison *c)
-{
-    c->best = c->n;
-    for (uint32_t i = 0; i < c->n; i++) {
-        const cs_planner_outcome *one = &c->outcomes[i];
-        if (one->status == CS_OK &&
-            (c->best == c->n || period_of(one) < period_of(&c->outcomes[c->best])))
-            c->best = i;
-    }
 }
 
 cs_status cs_comparison_verdict(const cs_comparison *c, cs_error *error)
@@ -133,9 +103,30 @@ static cs_status compare(cs_comparison *c, const cs_comparison_request *request,
     c->chain.progress = request->progress;
     for (uint32_t i = 0; i < c->n; i++) {
         CS_TRY(run_planner(c, &c->outcomes[i], error));
-        CS_TRY(add_workspaces(c, &c->outcomes[i], error));
+        /* Add workspaces to the peaks of devices. The chain's memory excluded them. */
+        cs_planner_outcome *outcome = &c->outcomes[i];
+        const cs_planned *planned = &outcome->planned;
+        cs_status status = CS_OK;
+        int64_t bytes;
+        if (outcome->status == CS_OK && planned->pattern.period != 0 && c->rules.count_workspace) {
+            for (uint32_t d = 0; d < c->chain.n_devices && status == CS_OK; d++) {
+                int64_t *peak = &outcome->uses[d].peak;
+                status = workspace_of(c, &planned->plan, d, &bytes, error);
+                if (status == CS_OK && __builtin_add_overflow(*peak, bytes, peak))
+                    status =
+                        cs_error_add(error, CS_OVERFLOW, "%s: device %u holds more than 2^63 bytes",
+                                     outcome->planner->name, d);
+            }
+            CS_TRY(status);
+        }
     }
-    find_best(c);
+    c->best = c->n;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const cs_planner_outcome *one = &c->outcomes[i];
+        if (one->status == CS_OK &&
+            (c->best == c->n || period_of(one) < period_of(&c->outcomes[c->best])))
+            c->best = i;
+    }
     return CS_OK;
 }
 

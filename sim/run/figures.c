@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what was asked for ---- */
+/* ---- settings ---- */
 
 static double batch_size(const cs_outcome *of)
 {
@@ -36,14 +36,14 @@ static double seed(const cs_outcome *of)
     return (double)of->scenario->seed;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static double makespan(const cs_outcome *of)
 {
     return cs_time_seconds(of->simulation->trace.makespan);
 }
 
-/* In a run that was stopped no mini-batch need have ended. */
+/* A stopped run may not have finished any mini-batch. */
 static double unless_stopped(const cs_outcome *of, double value)
 {
     return of->simulation->trace.stopped ? (double)NAN : value;
@@ -59,13 +59,13 @@ static bool has_dataset(const cs_outcome *of)
     return of->scenario->dataset > 0;
 }
 
-/* An epoch's last mini-batch may be smaller: its share of the time of one. */
+/* The last mini-batch of an epoch may be smaller; it counts proportionally. */
 static double epoch_time(const cs_outcome *of)
 {
     return iteration_time(of) * of->scenario->dataset / of->scenario->batch_size;
 }
 
-/* Not known of a run that takes no time. */
+/* Unknown if the run takes no time. */
 static double throughput(const cs_outcome *of)
 {
     const double found = of->simulation->analysis.throughput;
@@ -77,7 +77,7 @@ static double bubble(const cs_outcome *of)
     return of->simulation->analysis.bubble_fraction;
 }
 
-/* " = 2 % exposed communication + 20 % pipeline bubble"; of one part that it is all. */
+/* Formats " = 2 % exposed communication + 20 % pipeline bubble"; a single part is "all of it". */
 static const char *sum_text(double first, const char *first_name, double second,
                             const char *second_name, char *text, size_t size)
 {
@@ -126,7 +126,7 @@ static double steady_iterations(const cs_outcome *of)
     return of->simulation->analysis.steady.n;
 }
 
-/* A schedule without a flush may become periodic. */
+/* Only schedules without a flush can become periodic. */
 static bool may_recur(const cs_outcome *of)
 {
     return of->scenario->schedule->asynchronous && of->simulation->analysis.recurrence.end > 0;
@@ -206,11 +206,6 @@ static double exposed_collectives(const cs_outcome *of)
     return of->simulation->analysis.mean.collectives;
 }
 
-static bool moves(const cs_outcome *of, cs_purpose purpose)
-{
-    return of->simulation->lowering.moved[purpose] > 0;
-}
-
 #define PURPOSE_FIGURES(name, text)                                                                \
     static double exposed_##name(const cs_outcome *of)                                             \
     {                                                                                              \
@@ -226,7 +221,7 @@ static bool moves(const cs_outcome *of, cs_purpose purpose)
     }                                                                                              \
     static bool moves_##name(const cs_outcome *of)                                                 \
     {                                                                                              \
-        return moves(of, CS_PURPOSE_##name);                                                       \
+        return of->simulation->lowering.moved[CS_PURPOSE_##name] > 0;                              \
     }
 CS_PURPOSE_MAP(PURPOSE_FIGURES)
 #undef PURPOSE_FIGURES
@@ -288,10 +283,10 @@ static double active_parameters(const cs_outcome *of)
     return of->scenario->model->work.active_parameters;
 }
 
-static const char *for_a_token(const cs_outcome *of, char *text, size_t size)
+static const char *per_token(const cs_outcome *of, char *text, size_t size)
 {
     (void)of;
-    snprintf(text, size, " active for a token");
+    snprintf(text, size, " active per token");
     return text;
 }
 
@@ -310,10 +305,10 @@ static double utilisation(const cs_outcome *of)
     return cs_simulation_work_rate(of->scenario, of->simulation).utilisation;
 }
 
-static const char *of_a_device(const cs_outcome *of, char *text, size_t size)
+static const char *per_device(const cs_outcome *of, char *text, size_t size)
 {
     (void)of;
-    snprintf(text, size, " a device");
+    snprintf(text, size, " per device");
     return text;
 }
 
@@ -419,7 +414,7 @@ static double fragmentation(const cs_outcome *of)
                : 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all metrics ---- */
 
 #define ASKED CS_SCOPE_SCENARIO
 #define RUN   CS_SCOPE_RUN
@@ -448,13 +443,13 @@ const cs_run_figure cs_run_figures[] = {
      ASKED},
     {"seed", "seed", "seed of all random numbers", NUMBER, seed, NULL, ASKED},
     {"model_parameters", "model",
-     "parameters, trained or frozen; shared ones count once; only of models built from an "
+     "parameters, trained or frozen, shared parameters counted once; only of models built from an "
      "architecture",
      CS_UNIT_PARAMETERS, parameters, knows_parameters, ASKED, REPORT},
     {"active_parameters", "active",
-     "parameters that one token uses: those of its own experts, and all others; only of models "
-     "with experts",
-     CS_UNIT_PARAMETERS, active_parameters, has_inactive, ASKED, JOINED, for_a_token},
+     "parameters that one token uses: its own experts, and everything outside of experts; only of "
+     "models with experts",
+     CS_UNIT_PARAMETERS, active_parameters, has_inactive, ASKED, JOINED, per_token},
     {"iteration_time_s", "iteration time",
      "mean time between the ends of consecutive mini-batches; the makespan if there is only one",
      SECONDS, iteration_time, NULL, RUN, MAIN | SWEEP},
@@ -467,23 +462,22 @@ const cs_run_figure cs_run_figures[] = {
      tokens, knows_tokens, RUN, JOINED},
     {"device_model_flop_per_s", "model flop",
      "model_flop_per_sample times throughput, divided by the number of devices", CS_UNIT_FLOP_PER_S,
-     flop, knows_work, RUN, REPORT, of_a_device},
+     flop, knows_work, RUN, REPORT, per_device},
     {"model_flop_utilisation_fraction", "model flop utilisation",
      "device_model_flop_per_s as a share of the named device's peak in the model's precision "
      "(times its `speed`); null if no peak is known",
      FRACTION, utilisation, knows_work, RUN, JOINED, of_its_peak},
-    {"model_flop_per_sample", "model flop of a sample",
+    {"model_flop_per_sample", "model flop per sample",
      "6 for every multiply-accumulate of convolutions, linear layers and attention (2 in the "
      "forward, 4 in the backward); only of models whose work is known",
      CS_UNIT_FLOP, flop_per_sample, knows_work, RUN},
-    {"makespan_s", "makespan", "time at which the last task ends", SECONDS, makespan, NULL, RUN,
-     MAIN},
+    {"makespan_s", "makespan", "end of the last task", SECONDS, makespan, NULL, RUN, MAIN},
     {"bubble_fraction", "bubble fraction",
-     "share of the makespan in which devices do not compute, mean over the devices", FRACTION,
+     "share of the makespan during which devices do not compute, mean over the devices", FRACTION,
      bubble, NULL, RUN, MAIN | SWEEP, parts_of_bubble},
     {"exposed_communication_fraction", "exposed communication",
-     "the part of bubble_fraction in which a device waits for messages and collectives of its own "
-     "stage",
+     "the part of bubble_fraction during which a device waits for messages and collectives of its "
+     "own stage",
      FRACTION, exposed_communication, NULL, RUN, TASKS},
     {"pipeline_bubble_fraction", "pipeline bubble",
      "the rest of bubble_fraction: a device waits for others, in the fill and the drain, for a "
@@ -509,23 +503,23 @@ const cs_run_figure cs_run_figures[] = {
      "first mini-batch, counted from 0, of the periodic part; null if the run is not periodic",
      NUMBER, periodic_from, may_recur, RUN, TASKS},
     {"in_flight_half_way", "in flight half-way",
-     "mini-batches in flight (begun, but not finished, or an earlier one is not) when the middle "
-     "mini-batch of the run enters",
+     "mini-batches in flight (begun, and either it or an earlier one is unfinished) when the "
+     "middle mini-batch of the run enters",
      NUMBER, in_flight_half_way, may_recur, RUN, TASKS},
     {"in_flight_at_end", "in flight at the end",
      "mini-batches in flight when the last mini-batch enters", NUMBER, in_flight_at_end, may_recur,
      RUN, TASKS},
     {"peak_versions", "versions kept",
-     "most versions of a stage's weights alive at once on a device, the current one included; the "
-     "largest of all stages",
+     "most versions of a stage's weights alive at once on a device, including the current version; "
+     "the largest of all stages",
      NUMBER, peak_versions, has_weights, RUN, TASKS},
     {"gradient_delay_max", "largest gradient delay",
      "updates between the version that a mini-batch's backward read (the oldest if micro-batches "
      "differ) and its own update; the largest of all stages and mini-batches; 0 is synchronous",
      NUMBER, gradient_delay_max, has_weights, RUN, TASKS},
     {"gradient_delay_mean", "mean gradient delay",
-     "mean of the same over all backwards in the middle half of the run, each with the version "
-     "that it read itself, whatever the sizes of micro-batches and stages; null if there are none",
+     "mean gradient delay over all backwards in the middle half of the run, each with the version "
+     "that it read, not weighted by sizes of micro-batches and stages; null if there are none",
      NUMBER, gradient_delay_mean, has_weights, RUN, TASKS},
     {"exposed_messages_s", "exposed messages",
      "time that a device waits for messages between stages, mean over the devices", SECONDS,
@@ -537,29 +531,29 @@ const cs_run_figure cs_run_figures[] = {
 #define PURPOSE_ROWS(name, text)                                                                   \
     {"exposed_" text "_s", "exposed, " text,                                                       \
      "the part of the two exposed times above spent on messages of the purpose " text              \
-     "; only if there are any",                                                                    \
+     "; only if present",                                                                    \
      SECONDS, exposed_##name, moves_##name, RUN, TASKS},                                           \
     {"active_" text "_s", "active, " text,                                                         \
      "the part of communication_active_s with messages of the purpose " text                       \
-     ", mean over the devices; at times a device sends for several purposes at once",              \
+     ", mean over the devices; a device may send for several purposes at once",                    \
      SECONDS, active_##name, moves_##name, RUN, TASKS},                                            \
     {"moved_" text "_bytes", "moved, " text,                                                       \
      "bytes of the purpose " text                                                                  \
-     " that all devices together send; null if the run was stopped",                               \
+     " sent by all devices together; null if the run was stopped",                                 \
      CS_UNIT_BYTES, moved_##name, moves_##name, RUN, TASKS},
     CS_PURPOSE_MAP(PURPOSE_ROWS)
 #undef PURPOSE_ROWS
     /* clang-format on */
     {"communication_active_s", "communication",
      "time that a device sends, receives, or waits for a link to do so, mean over the devices; "
-     "with the time of collectives that `tensor_overlap` and `expert_overlap` hide",
+     "includes collectives that `tensor_overlap` and `expert_overlap` overlap",
      SECONDS, communication_active, NULL, RUN, TASKS},
-    {"communication_hidden_fraction", "hidden communication",
-     "share of the communication time in which the device also computes; null if there is no "
+    {"communication_hidden_fraction", "overlapped communication",
+     "share of the communication time during which the device also computes; null without "
      "communication",
      FRACTION, communication_hidden, NULL, RUN, TASKS},
     {"slowed_by_communication_s", "slowed by communication",
-     "time that computations lose to communication beside them, by the factors of `slowdown`; "
+     "time that computations lose to simultaneous communication, by the factors of `slowdown`; "
      "mean over the devices",
      SECONDS, slowed, may_be_slowed, RUN},
     {"out_of_memory", "out of memory", "whether a device exceeded its memory", BOOLEAN,
@@ -577,7 +571,7 @@ const cs_run_figure cs_run_figures[] = {
     {"plan_lower_bound_s", "lower bound of the period",
      "no plan without replicas has a shorter period", SECONDS, plan_bound, was_searched, PLAN},
     {"plan_proven_optimal", "plan proven optimal",
-     "whether it is proven that no plan of the kind the planner searches is better", BOOLEAN,
+     "whether the plan is proven to be the best of the kind that the planner searches", BOOLEAN,
      plan_optimal, was_searched, PLAN},
     {"peak_memory_bytes", "peak memory",
      "most memory in use at once, per device; in a sweep, of the fullest device", CS_UNIT_BYTES,
@@ -586,7 +580,7 @@ const cs_run_figure cs_run_figures[] = {
      "most activations in memory at once, per device; in a sweep, of the fullest device",
      CS_UNIT_BYTES, peak_activations, NULL, CS_SCOPE_DEVICE},
     {"peak_host_bytes", "peak on the host",
-     "most memory of the host that a device's offloaded activations take at once, per device; in a "
+     "most host memory that a device's offloaded activations take at once, per device; in a "
      "sweep, of the device with the most; only with offloading",
      CS_UNIT_BYTES, peak_host, offloads, CS_SCOPE_DEVICE, TASKS},
     {"peak_allocated_bytes", "peak allocated",
@@ -669,24 +663,10 @@ const char *cs_unit_suffix(cs_unit unit)
     return units[unit].suffix;
 }
 
-/* A unit that cs_unit_format writes behind a plain number. */
+/* Whether cs_unit_format writes the unit after a plain number. */
 static bool follows_number(cs_unit unit)
 {
     return units[unit].quantity == CS_QUANTITY_NUMBER && strcmp(units[unit].word, "1") != 0;
-}
-
-/* As models are named by their size. */
-static void format_parameters(double value, char *text, size_t size)
-{
-    static const struct {
-        double least;
-        const char *word;
-    } scales[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {0, ""}};
-    uint32_t s = 0;
-    while (value < scales[s].least)
-        s++;
-    snprintf(text, size, "%.4g%s %s", scales[s].least > 0 ? value / scales[s].least : value,
-             scales[s].word, units[CS_UNIT_PARAMETERS].word);
 }
 
 char *cs_unit_format(cs_unit unit, double value, char *text, size_t size)
@@ -699,9 +679,18 @@ char *cs_unit_format(cs_unit unit, double value, char *text, size_t size)
         snprintf(text, size, "%.4g %%", 100 * value);
     else if (unit == CS_UNIT_NUMBER)
         snprintf(text, size, "%.6g", value);
-    else if (unit == CS_UNIT_PARAMETERS)
-        format_parameters(value, text, size);
-    else if (follows_number(unit))
+    else if (unit == CS_UNIT_PARAMETERS) {
+        /* Models are named this way. */
+        static const struct {
+            double least;
+            const char *word;
+        } scales[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {0, ""}};
+        uint32_t s = 0;
+        while (value < scales[s].least)
+            s++;
+        snprintf(text, size, "%.4g%s %s", scales[s].least > 0 ? value / scales[s].least : value,
+                 scales[s].word, units[CS_UNIT_PARAMETERS].word);
+    } else if (follows_number(unit))
         snprintf(text, size, "%.5g %s", value, units[unit].word);
     else
         cs_units_format(value, units[unit].quantity, 4, text, size);

@@ -15,15 +15,17 @@ typedef struct link_use {
     const cs_platform *platform;
     const cs_graph *graph;
     const cs_trace *trace;
-    uint32_t chosen[CS_LINK_USE_LINKS], n_chosen; /* links, in order */
-    uint32_t *place;                              /* per link: where it is chosen, or CS_NONE */
-    uint32_t *first;                              /* per class, in `taken`; and the end */
-    uint32_t *taken, n_taken, cap_taken;          /* places of the chosen links of its route */
-    uint32_t *route;                              /* room for one */
-    double *bytes;                                /* per chosen link and stretch */
+    uint32_t chosen[CS_LINK_USE_LINKS], n_chosen; /* links, in order of traffic */
+    uint32_t *place;                              /* per link: its index in `chosen`, or CS_NONE */
+    uint32_t *first;                              /* per class: its first entry in `taken`; one more
+                                                   * at the end */
+    uint32_t *taken, n_taken, cap_taken;          /* indices in `chosen` of the links on a class's
+                                                   * route */
+    uint32_t *route;                              /* buffer for one route */
+    double *bytes;                                /* per chosen link and interval */
 } link_use;
 
-/* ---- which links ---- */
+/* ---- choosing links ---- */
 
 typedef struct carried {
     int64_t bytes;
@@ -60,9 +62,9 @@ static bool choose_links(link_use *use)
     return true;
 }
 
-/* ---- what they carry ---- */
+/* ---- traffic ---- */
 
-/* [start, end) in stretches. */
+/* Spreads bytes over [start, end), which are in intervals. */
 static void spread(double start, double end, double bytes, double *parts)
 {
     for (uint32_t part = (uint32_t)start; part < CS_LINK_USE_PARTS && start < end; part++) {
@@ -72,13 +74,13 @@ static void spread(double start, double end, double bytes, double *parts)
     }
 }
 
-/* Delays that collectives became are on no link. */
+/* Excludes collectives that became delays, which use no links. */
 static bool is_message(const cs_class *cls)
 {
     return cls->kind == CS_TRANSFER && cls->ranks == 0 && cls->bytes > 0;
 }
 
-/* Lists the places of the chosen links that messages of a class take. */
+/* Lists the chosen links on the route of a class of messages. */
 static cs_status find_places(link_use *use, const cs_class *cls, cs_error *error)
 {
     cs_route route;
@@ -103,21 +105,6 @@ static cs_status find_all_places(link_use *use, cs_error *error)
     }
     use->first[graph->n_classes] = use->n_taken;
     return status;
-}
-
-static void add_messages(link_use *use)
-{
-    const double scale = CS_LINK_USE_PARTS / (double)use->trace->makespan;
-    for (uint32_t task = 0; task < use->graph->n_tasks; task++) {
-        const uint32_t cls = use->graph->tasks[task].cls;
-        const cs_span span = use->trace->spans[task];
-        if (use->first[cls] == use->first[cls + 1] || span.start < 0 || span.end <= span.start)
-            continue;
-        const double start = (double)span.start * scale, end = (double)span.end * scale;
-        const double rate = (double)use->graph->classes[cls].bytes / (end - start);
-        for (uint32_t i = use->first[cls]; i < use->first[cls + 1]; i++)
-            spread(start, end, rate, use->bytes + (size_t)use->taken[i] * CS_LINK_USE_PARTS);
-    }
 }
 
 /* ---- the table ---- */
@@ -146,10 +133,10 @@ static uint64_t list_rows(const link_use *use, row *rows)
 static const cs_h5_column columns[] = {
     {"row", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"link", CS_H5_UINT32, "1", "number of the link, see /links", .which = offsetof(row, link)},
-    {"start", CS_H5_INT64, "ps", "start of the stretch", .which = offsetof(row, start)},
-    {"end", CS_H5_INT64, "ps", "end of the stretch", .which = offsetof(row, end)},
-    {"bytes", CS_H5_DOUBLE, "bytes", "carried in it", .which = offsetof(row, bytes)},
-    {"utilisation", CS_H5_DOUBLE, "1", "bytes / (bandwidth * length of the stretch)",
+    {"start", CS_H5_INT64, "ps", "start of the interval", .which = offsetof(row, start)},
+    {"end", CS_H5_INT64, "ps", "end of the interval", .which = offsetof(row, end)},
+    {"bytes", CS_H5_DOUBLE, "bytes", "carried in the interval", .which = offsetof(row, bytes)},
+    {"utilisation", CS_H5_DOUBLE, "1", "bytes / (bandwidth * length of the interval)",
      .which = offsetof(row, utilisation)},
     {0},
 };
@@ -179,8 +166,20 @@ cs_status cs_link_use_store(cs_h5_file *file, const cs_platform *platform, const
     cs_status status = room ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK && use.n_chosen > 0) {
         status = find_all_places(&use, error);
-        if (status == CS_OK)
-            add_messages(&use);
+        if (status == CS_OK) {
+            const double scale = CS_LINK_USE_PARTS / (double)use.trace->makespan;
+            for (uint32_t task = 0; task < use.graph->n_tasks; task++) {
+                const uint32_t cls = use.graph->tasks[task].cls;
+                const cs_span span = use.trace->spans[task];
+                if (use.first[cls] == use.first[cls + 1] || span.start < 0 ||
+                    span.end <= span.start)
+                    continue;
+                const double start = (double)span.start * scale, end = (double)span.end * scale;
+                const double rate = (double)use.graph->classes[cls].bytes / (end - start);
+                for (uint32_t i = use.first[cls]; i < use.first[cls + 1]; i++)
+                    spread(start, end, rate, use.bytes + (size_t)use.taken[i] * CS_LINK_USE_PARTS);
+            }
+        }
     }
     if (status == CS_OK)
         status = store(&use, file, error);

@@ -15,11 +15,11 @@ static const char *refuse(const cs_scenario *scenario)
     if (scenario->slowdown)
         return "communication slows computations down";
     if (scenario->schedule->asynchronous)
-        return "its schedule has no flush, so that its mini-batches overlap";
+        return "its schedule has no flush, so its mini-batches overlap";
     return NULL;
 }
 
-/* Tasks are dropped as they run. */
+/* Generates tasks, runs them and drops them. */
 static cs_status run_window(const cs_scenario *scenario, const cs_simulation_options *options,
                             cs_simulation *made, cs_task_window_use *use, cs_error *error)
 {
@@ -35,51 +35,30 @@ static cs_status run_window(const cs_scenario *scenario, const cs_simulation_opt
     return status;
 }
 
-/* The same of a whole graph. */
-static cs_status sum_up(const cs_graph *graph, const cs_trace *trace, cs_task_window_use *use,
-                        cs_error *error)
+static cs_status run_whole(const cs_scenario *scenario, const cs_simulation_options *options,
+                           cs_simulation *made, cs_task_window_use *use, cs_error *error)
 {
-    use->compute = calloc((size_t)graph->n_devices + 1, sizeof(*use->compute));
-    use->batch_end = calloc((size_t)graph->n_batches + 1, sizeof(*use->batch_end));
+    CS_TRY(cs_simulate_trace(scenario, options, &made->graph, &made->trace, error));
+    /* Sum up the run of a whole graph. */
+    use->compute = calloc((size_t)made->graph.n_devices + 1, sizeof(*use->compute));
+    use->batch_end = calloc((size_t)made->graph.n_batches + 1, sizeof(*use->batch_end));
     if (!use->compute || !use->batch_end)
         return cs_error_no_memory(error);
-    for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(graph, task);
-        const cs_span span = trace->spans[task];
-        cs_time *latest = &use->batch_end[cs_graph_mini_batch(graph, task)];
+    for (uint32_t task = 0; task < made->graph.n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(&made->graph, task);
+        const cs_span span = made->trace.spans[task];
+        cs_time *latest = &use->batch_end[cs_graph_mini_batch(&made->graph, task)];
         if (cs_kind_group_of(cls->kind) != CS_GROUP_COMPUTE)
             continue;
         use->compute[cls->device][cls->kind] += span.end - span.start;
         *latest = span.end > *latest ? span.end : *latest;
     }
+    free(made->graph.tasks);
+    free(made->graph.n_predecessors);
+    free(made->graph.listed);
+    made->graph.tasks = NULL;
+    made->graph.n_predecessors = made->graph.listed = NULL;
     return CS_OK;
-}
-
-static void drop_tasks(cs_graph *graph)
-{
-    free(graph->tasks);
-    free(graph->n_predecessors);
-    free(graph->listed);
-    graph->tasks = NULL;
-    graph->n_predecessors = graph->listed = NULL;
-}
-
-static cs_status run_whole(const cs_scenario *scenario, const cs_simulation_options *options,
-                           cs_simulation *made, cs_task_window_use *use, cs_error *error)
-{
-    CS_TRY(cs_simulate_trace(scenario, options, &made->graph, &made->trace, error));
-    CS_TRY(sum_up(&made->graph, &made->trace, use, error));
-    drop_tasks(&made->graph);
-    return CS_OK;
-}
-
-/* From the end of a mini-batch, or of one before it that ended later, to that of another, as
- * cs_analysis says. */
-static cs_time find_middle(cs_time *batch_end, uint32_t n, cs_time makespan)
-{
-    for (uint32_t b = 1; b < n; b++)
-        batch_end[b] = batch_end[b] < batch_end[b - 1] ? batch_end[b - 1] : batch_end[b];
-    return n > 1 ? batch_end[n - 1 - n / 4] - batch_end[n / 4] : makespan;
 }
 
 static cs_status analyse(const cs_scenario *scenario, cs_simulation *made, cs_task_window_use *use,
@@ -95,7 +74,15 @@ static cs_status analyse(const cs_scenario *scenario, cs_simulation *made, cs_ta
         memcpy(analysis->devices[d].compute, use->compute[cs_graph_stand_in(graph, d)],
                sizeof(analysis->devices[d].compute));
     analysis->staleness.version_difference.value = CS_STALENESS_NONE;
-    analysis->middle = find_middle(use->batch_end, graph->n_batches, analysis->makespan);
+    /* Measure the middle half of the run, between the ends of two mini-batches, like cs_analysis. A
+     * mini-batch counts as ended when all earlier ones have ended. */
+    for (uint32_t b = 1; b < graph->n_batches; b++)
+        use->batch_end[b] =
+            use->batch_end[b] < use->batch_end[b - 1] ? use->batch_end[b - 1] : use->batch_end[b];
+    analysis->middle = graph->n_batches > 1
+                           ? use->batch_end[graph->n_batches - 1 - graph->n_batches / 4] -
+                                 use->batch_end[graph->n_batches / 4]
+                           : analysis->makespan;
     cs_analysis_set_rates(analysis, graph->n_batches, scenario->batch_size);
     return CS_OK;
 }
@@ -112,7 +99,7 @@ static cs_status run(const cs_scenario *scenario, const cs_simulation_options *o
         status = analyse(scenario, made, &use, error);
     if (status == CS_OK)
         status = cs_simulation_state_forms(scenario, made, error);
-    if (status == CS_OK) /* without an allocator, peaks are what is needed */
+    if (status == CS_OK) /* without an allocator, the needed memory is the peak */
         status = cs_memory_fit_find(scenario, &made->graph, &made->trace, &made->allocations,
                                     &made->fit, error);
     cs_task_window_use_finish(&use);

@@ -1,22 +1,22 @@
-/* Runs of scenarios whose task graph does not fit into memory: tasks are generated, run and dropped
- * (sim/core/engine/task-window.h), so that a run takes the 16 bytes per task of its spans instead of 70.
+/* Runs scenarios whose task graph does not fit into memory. Tasks are generated, run and dropped
+ * (sim/core/engine/task-window.h), so a run takes 16 bytes per task, for its span, instead of 70.
  *
- * What is known then: times of the run and of mini-batches, what devices compute and what memory
- * they need, what links carry, and the hash of a run whose memory and versions are not recorded.
- * What follows from single tasks is not: where devices wait, what communication is hidden, the
- * critical path, staleness, by which task memory was exceeded. Figures that are known are equal to
- * those of cs_simulate.
+ * Such a run yields the times of the run and of its mini-batches, computing time and memory of
+ * devices, traffic of links, and the hash of a run without recorded memory and versions. Everything
+ * that requires individual tasks is missing: waiting times, overlap of communication, critical
+ * path, staleness, the task that ran out of memory. All other metrics equal the results of
+ * cs_simulate.
  *
- * It applies to synchronous schedules on unshared links, without collectives, noise, slowdown,
+ * Requires a synchronous schedule on unshared links, without collectives, noise, slowdown,
  * allocator and blocking messages. */
 #ifndef CS_RUN_LOW_MEMORY_H
 #define CS_RUN_LOW_MEMORY_H
 
 #include "sim/run/simulate.h"
 
-/* As cs_simulate, with `without_tasks`; of the options every_event, with which the whole graph is
- * made and run by events all the same, and progress. CS_USAGE, with the reason, where it does not
- * apply. */
+/* Like cs_simulate, with `without_tasks`. Uses the options every_event (makes the whole graph and
+ * simulates every event) and progress. CS_USAGE, with the reason, if the scenario is not
+ * supported. */
 CS_MUST_CHECK cs_status cs_simulate_low_memory(const cs_scenario *scenario,
                                                const cs_simulation_options *options,
                                                cs_simulation *simulation, cs_error *error);

@@ -7,22 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static cs_status read_errors(double *predicted, double *aside, cs_error *error)
-{
-    const char *text = cs_facts_text("", "memory-errors"), *file = "facts/memory-errors.json";
-    cJSON *document = NULL;
-    CS_TRY(cs_json_parse(file, text, strlen(text), &document, error));
-    const cJSON *first = cs_json_member(cs_json_member(document, "predicted"), "value");
-    const cJSON *second = cs_json_member(cs_json_member(document, "set_aside"), "value");
-    const bool good = cJSON_IsNumber(first) && cJSON_IsNumber(second);
-    *predicted = good ? first->valuedouble : 0;
-    *aside = good ? second->valuedouble : 0;
-    cJSON_Delete(document);
-    return good ? CS_OK
-                : cs_error_add(error, CS_INVALID,
-                               "%s: /predicted/value and /set_aside/value must be numbers", file);
-}
-
 cs_status cs_memory_fit_of(int64_t capacity, int64_t reserve, int64_t needed, cs_memory_fit *fit,
                            cs_error *error)
 {
@@ -30,7 +14,18 @@ cs_status cs_memory_fit_of(int64_t capacity, int64_t reserve, int64_t needed, cs
     *fit = (cs_memory_fit){.probability = 1, .capacity = capacity, .needed = needed};
     if (capacity == INT64_MAX)
         return CS_OK;
-    CS_TRY(read_errors(&predicted, &aside, error));
+    const char *text = cs_facts_text("", "memory-errors"), *file = "facts/memory-errors.json";
+    cJSON *document = NULL;
+    CS_TRY(cs_json_parse(file, text, strlen(text), &document, error));
+    const cJSON *first = cs_json_member(cs_json_member(document, "predicted"), "value");
+    const cJSON *second = cs_json_member(cs_json_member(document, "set_aside"), "value");
+    const bool good = cJSON_IsNumber(first) && cJSON_IsNumber(second);
+    predicted = good ? first->valuedouble : 0;
+    aside = good ? second->valuedouble : 0;
+    cJSON_Delete(document);
+    if (!good)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: /predicted/value and /set_aside/value must be numbers", file);
     const double spread = hypot(predicted * (double)needed, aside * (double)reserve);
     fit->spread = (int64_t)ceil(spread);
     fit->probability =
@@ -58,7 +53,7 @@ static cs_status play(const device_run *run, int64_t capacity, cs_device_allocat
                           error);
 }
 
-/* Bisects between `low`, a capacity that fails, and `high`, one that is enough. */
+/* Bisects between `low`, a capacity that is too small, and `high`, one that is sufficient. */
 static cs_status search(const device_run *run, int64_t low, int64_t high, int64_t *needed,
                         cs_error *error)
 {
@@ -73,7 +68,7 @@ static cs_status search(const device_run *run, int64_t low, int64_t high, int64_
     return CS_OK;
 }
 
-/* Plays the run again only if the bounds are within FAR deviations of the capacity. */
+/* Replays the run only if the bounds are within FAR standard deviations of the capacity. */
 static cs_status fit_played(const device_run *run, const cs_device_allocations *played,
                             cs_memory_fit *fit, cs_error *error)
 {

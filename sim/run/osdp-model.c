@@ -1,4 +1,4 @@
-/* The operators of a scenario, as OSDP's cost model takes them. */
+/* Describes a scenario's operators for OSDP's cost model. */
 #include "sim/run/osdp.h"
 
 #include "schedules/states.h"
@@ -7,7 +7,7 @@
 #include <fnmatch.h>
 #include <math.h>
 
-/* What a scenario must be, and which key says otherwise. */
+/* Checks that OSDP applies to the scenario; messages name the key that prevents it. */
 static cs_status check(const cs_scenario *scenario, cs_error *error)
 {
     const cs_json_place root = {.file = scenario->file};
@@ -24,7 +24,7 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
                                "must have a section \"parallel\" for OSDP, such as {}");
     if (scenario->plan->n_stages != 1)
         return cs_json_invalid(&schedule, error,
-                               "must have one stage for OSDP, as \"sequential\" has (got %u)",
+                               "must have one stage for OSDP, like \"sequential\" (got %u)",
                                scenario->plan->n_stages);
     if (job->micro_batches != 1)
         return cs_json_invalid(&batches, error, "must be 1 for OSDP (got %u)", job->micro_batches);
@@ -33,10 +33,10 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
                                job->plan->grid->expert);
     if (job->states.keep_gathered)
         return cs_json_invalid(&keep, error,
-                               "must be false for OSDP, which frees weights behind each layer");
+                               "must be false for OSDP, which frees weights after each layer");
     if (job->states.gather_once)
         return cs_json_invalid(&once, error,
-                               "must be false for OSDP, which frees weights behind each layer");
+                               "must be false for OSDP, which frees weights after each layer");
     if (job->states.zero > 0 &&
         job->plan->grid->shard != cs_grid_axes(job->plan->grid, CS_AXES_GRADIENT).size)
         return cs_json_invalid(&shard, error,
@@ -57,25 +57,8 @@ static uint32_t slices_of(const cs_osdp_options *options, const char *layer)
     return most;
 }
 
-/* A pattern that no layer's name matches is a slip. */
-static cs_status check_patterns(const cs_osdp_options *options, const cs_model *model,
-                                cs_error *error)
-{
-    for (uint32_t i = 0; i < options->n_slices; i++) {
-        const char *pattern = options->slices[i].pattern;
-        bool found = !pattern;
-        for (uint32_t l = 0; l < model->n_layers && !found; l++)
-            found = fnmatch(pattern, model->layers[l].name, 0) == 0;
-        if (!found)
-            return cs_error_add(error, CS_USAGE,
-                                "--slices: no layer of %s matches \"%s\"; its first is \"%s\"",
-                                model->name, pattern, model->layers[0].name);
-    }
-    return CS_OK;
-}
-
-/* Fills in the operator of layer `l`. `kept`: activations of all layers before it; the layer's are
- * added. */
+/* Fills the operator of layer `l`. `kept`: saved activations of all layers so far, to which the
+ * layer's are added. */
 static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *options, uint32_t l,
                       cs_model_kept *kept, cs_osdp_operator *op, cs_error *error)
 {
@@ -110,7 +93,7 @@ static bool recomputes(const cs_model *model)
     return any;
 }
 
-/* Whether the devices of one group are in several nodes. */
+/* Whether a group spans several nodes. */
 static bool leaves_node(const cs_scenario *scenario, const cs_axes *axes)
 {
     const uint32_t node = scenario->platform.node_devices, *devices = scenario->parallel->devices;
@@ -118,49 +101,6 @@ static bool leaves_node(const cs_scenario *scenario, const cs_axes *axes)
     for (uint32_t i = 1; node > 0 && i < axes->size; i++)
         leaves |= devices[i * axes->stride] / node != devices[0] / node;
     return leaves;
-}
-
-/* Converts a measured gather (alpha + beta x bytes) to hops of a ring with bytes/N each. Uses the
- * regime that contains the mean size of operators with weights. */
-static cs_status take_measured(const cs_measured_collective *measured,
-                               const cs_osdp_operator *operators, uint32_t n, cs_ring_hop *hop,
-                               cs_error *error)
-{
-    const cs_measured_regime *regime = measured->regimes;
-    const double ranks = measured->ranks;
-    double sum = 0, weighted = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        sum += (double)operators[i].weights;
-        weighted += operators[i].weights > 0;
-    }
-    for (uint32_t r = 1; r < measured->n_regimes; r++)
-        if (weighted > 0 && (double)measured->regimes[r].from <= sum / weighted)
-            regime = &measured->regimes[r];
-    if (!(regime->beta > 0) || !cs_time_from_seconds(regime->alpha / (ranks - 1), &hop->latency))
-        return cs_error_add(error, CS_INVALID,
-                            "the measured all_gather of %g ranks must have beta_s_per_byte > 0 and "
-                            "an alpha_s that fits (got %g and %g)",
-                            ranks, regime->beta, regime->alpha);
-    hop->bandwidth = (ranks - 1) / (ranks * regime->beta);
-    return CS_OK;
-}
-
-static cs_status find_ring(const cs_scenario *scenario, const cs_osdp_operator *operators,
-                           cs_ring_hop *hop, cs_error *error)
-{
-    const cs_grid *grid = scenario->job.plan->grid;
-    const cs_axes axes = cs_grid_axes(grid, CS_AXES_GRADIENT);
-    const cs_measured_collective *measured = cs_measured_find(
-        scenario->collectives.measured, CS_ALL_GATHER, leaves_node(scenario, &axes), axes.size);
-    const cs_rings rings = {.n = cs_grid_places(grid),
-                            .size = axes.size,
-                            .stride = axes.stride,
-                            .over_links = cs_lower_takes_links(&scenario->collectives),
-                            .devices = scenario->parallel->devices};
-    CS_TRY(cs_rings_slowest(&scenario->platform, &rings, hop, error));
-    return measured && axes.size > 1
-               ? take_measured(measured, operators, scenario->model->n_layers, hop, error)
-               : CS_OK;
 }
 
 cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *options,
@@ -174,12 +114,52 @@ cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *o
     if (!operators)
         return cs_error_no_memory(error);
     CS_TRY(check(scenario, error));
-    CS_TRY(check_patterns(options, chain, error));
+    /* Report patterns that match no layer. */
+    for (uint32_t i = 0; i < options->n_slices; i++) {
+        const char *pattern = options->slices[i].pattern;
+        bool found = !pattern;
+        for (uint32_t l = 0; l < chain->n_layers && !found; l++)
+            found = fnmatch(pattern, chain->layers[l].name, 0) == 0;
+        if (!found)
+            return cs_error_add(error, CS_USAGE,
+                                "--slices: no layer of %s matches \"%s\"; its first is \"%s\"",
+                                chain->name, pattern, chain->layers[0].name);
+    }
     for (uint32_t l = 0; l < chain->n_layers; l++) {
         CS_TRY(fill(scenario, options, l, &kept, &operators[l], error));
         frozen += cs_layer_besides(&chain->layers[l]);
     }
-    CS_TRY(find_ring(scenario, operators, &hop, error));
+    const cs_grid *grid = scenario->job.plan->grid;
+    const cs_axes axes = cs_grid_axes(grid, CS_AXES_GRADIENT);
+    const cs_measured_collective *measured = cs_measured_find(
+        scenario->collectives.measured, CS_ALL_GATHER, leaves_node(scenario, &axes), axes.size);
+    const cs_rings rings = {.n = cs_grid_places(grid),
+                            .size = axes.size,
+                            .stride = axes.stride,
+                            .over_links = cs_lower_takes_links(&scenario->collectives),
+                            .devices = scenario->parallel->devices};
+    CS_TRY(cs_rings_slowest(&scenario->platform, &rings, &hop, error));
+    if (measured && axes.size > 1) {
+        /* Convert a measured gather (alpha + beta x bytes) to hops of a ring with bytes/N each.
+         * Use the regime that contains the mean size of operators with weights. */
+        const cs_measured_regime *regime = measured->regimes;
+        const double ranks = measured->ranks;
+        double sum = 0, weighted = 0;
+        for (uint32_t i = 0; i < scenario->model->n_layers; i++) {
+            sum += (double)operators[i].weights;
+            weighted += operators[i].weights > 0;
+        }
+        for (uint32_t r = 1; r < measured->n_regimes; r++)
+            if (weighted > 0 && (double)measured->regimes[r].from <= sum / weighted)
+                regime = &measured->regimes[r];
+        if (!(regime->beta > 0) || !cs_time_from_seconds(regime->alpha / (ranks - 1), &hop.latency))
+            return cs_error_add(
+                error, CS_INVALID,
+                "the measured all_gather of %g ranks must have beta_s_per_byte > 0 and "
+                "an alpha_s that fits (got %g and %g)",
+                ranks, regime->beta, regime->alpha);
+        hop.bandwidth = (ranks - 1) / (ranks * regime->beta);
+    }
     *model =
         (cs_osdp_model){.n = chain->n_layers,
                         .operators = operators,

@@ -1,22 +1,21 @@
-/* OSDP's plans, judged by the simulation in place of the cost model.
+/* Judges OSDP's plans by simulation instead of the cost model.
  *
- * For one batch the cost model proposes the plan, for a memory limit of its own: that which makes
- * the simulated peak come as near to the device's memory as it can, found by bisection, because the
- * simulation counts more (weights gathered ahead, gradients on their way) and less (workspace of
- * one layer at a time). Of the plans that fit the fastest one counts. The simulation gathers the
- * sharded part of a layer at once, whatever its slices are: it does not see that they make the
- * surge smaller.
+ * For one batch size, the cost model proposes a plan for some memory limit. The limit is bisected
+ * until the simulated peak is as close to the device's memory as possible, because the simulation
+ * counts more (weights gathered ahead, gradients in flight) and less (workspace of one layer at a
+ * time). The fastest plan that fits wins. The simulation gathers the sharded part of a layer at
+ * once, whatever its slices, so it does not see that slices reduce the surge.
  *
- * Batches: the largest that fits, B, down to 2 B/(a + 1). By the cost model without latency a
- * smaller one cannot be better: with all operators data parallel it takes 2 C/b + gamma per sample,
- * when B takes (a + 1) C/B + gamma at most. */
+ * Batch sizes: from the largest that fits, B, down to 2 B/(a + 1). By the cost model without
+ * latency a smaller one cannot be better: with all operators data parallel it takes 2 C/b + gamma
+ * per sample, while B takes at most (a + 1) C/B + gamma. */
 #include "sim/run/osdp.h"
 
 #include <stdlib.h>
 
 enum { MOST_STEPS = 8 };
 
-/* ---- scenarios with a plan in them ---- */
+/* ---- documents with a plan ---- */
 
 bool cs_osdp_is_all(const cs_osdp_model *model, const cs_osdp_plan *plan, bool sharded)
 {
@@ -29,7 +28,8 @@ bool cs_osdp_is_all(const cs_osdp_model *model, const cs_osdp_plan *plan, bool s
     return true;
 }
 
-/* Layers whose weights are sharded in the same part; those without weights join any. */
+/* Whether layers share a rule: their weights are sharded to the same extent. Layers without weights
+ * join any rule. */
 static bool joins(const cs_osdp_model *model, const cs_osdp_plan *plan, uint32_t first, uint32_t l)
 {
     const cs_osdp_choice *a = &plan->choices[first], *b = &plan->choices[l];
@@ -75,7 +75,7 @@ static bool fill(const cs_osdp_study *study, const cs_osdp_plan *plan, cJSON *ro
     const bool sharded = cs_osdp_is_all(&study->model, plan, true);
     const bool data = cs_osdp_is_all(&study->model, plan, false);
     cJSON_DeleteItemFromObjectCaseSensitive(parallel, "rules");
-    cJSON_DeleteItemFromObjectCaseSensitive(parallel, "shard"); /* over all */
+    cJSON_DeleteItemFromObjectCaseSensitive(parallel, "shard"); /* over all devices */
     cJSON_DeleteItemFromObjectCaseSensitive(parallel, "accumulate");
     return put(model, "batch_size", cJSON_CreateNumber((double)plan->batch * study->replicas)) &&
            put(parallel, "zero", cJSON_CreateNumber(sharded ? 3 : 0)) &&
@@ -91,14 +91,14 @@ cJSON *cs_osdp_document(const cs_osdp_study *study, const cJSON *document, const
     return NULL;
 }
 
-/* ---- one batch ---- */
+/* ---- one batch size ---- */
 
-/* Limits of the cost model between which the right one is. */
+/* Bounds of the cost model's limit. */
 typedef struct bracket {
     int64_t fits, fails;
 } bracket;
 
-/* As much nearer as the peak was away, or half-way to what is known. */
+/* Moves the limit by the distance from the desired peak, or bisects if that leaves the bounds. */
 static int64_t next_limit(const bracket *b, int64_t at, int64_t away)
 {
     const bool beyond = away > 0 && at > INT64_MAX - away;
@@ -107,8 +107,8 @@ static int64_t next_limit(const bracket *b, int64_t at, int64_t away)
     return b->fits + (b->fails - b->fits) / 2;
 }
 
-/* Tries the plan for a limit of the cost model, and sets the next one. What does not fit is the
- * plan for all limits down to its own memory. */
+/* Tries the plan for a limit of the cost model, and chooses the next limit. A plan that does not
+ * fit would also be proposed for all limits down to its own memory. */
 static cs_status try_limit(const cs_osdp_fit *f, uint32_t batch, cs_osdp_rules *rules, bracket *b,
                            cs_arena *arena, cs_osdp_fitted *best, cs_error *error)
 {
@@ -117,7 +117,7 @@ static cs_status try_limit(const cs_osdp_fit *f, uint32_t batch, cs_osdp_rules *
     cs_osdp_fitted one = {0};
     CS_TRY(cs_osdp_find_at(f->model, rules, batch, &how, arena, &one.plan, error));
     if (!one.plan.found) {
-        b->fits = rules->limit; /* more is needed */
+        b->fits = rules->limit; /* a larger limit is needed */
         rules->limit = next_limit(b, rules->limit, limit / 8);
         return CS_OK;
     }
@@ -142,7 +142,7 @@ cs_status cs_osdp_fit_batch(const cs_osdp_fit *fit, uint32_t batch, cs_arena *ar
     const bool one = rules.modes != CS_OSDP_ANY && !rules.slices;
     cs_osdp_fitted best = {0};
     if (one || rules.limit == INT64_MAX) {
-        rules.limit = INT64_MAX; /* there is one plan */
+        rules.limit = INT64_MAX; /* there is only one plan */
         CS_TRY(try_limit(fit, batch, &rules, &b, arena, &best, error));
     } else {
         for (uint32_t step = 0; step < MOST_STEPS && b.fails - b.fits > 1; step++)
@@ -186,20 +186,7 @@ static cs_status simulate(const void *context, cs_osdp_fitted *plan, cs_error *e
     return status;
 }
 
-static void take(const fitting *f, const cs_osdp_fitted *fitted)
-{
-    cs_osdp_row *row = f->row;
-    const cs_osdp_plan *plan = &fitted->plan;
-    const double rate = plan->batch / fitted->time;
-    if (row->fitted.found && row->fitted.batch / row->iteration_time >= rate)
-        return;
-    row->fitted = *plan;
-    row->iteration_time = fitted->time;
-    row->peak = fitted->peak;
-    cs_osdp_describe(f->study, plan, &row->fitted_fraction, &row->fitted_cut);
-}
-
-/* Whether one of the plans for a batch fits; the row gets the fastest one. */
+/* Tries plans for a batch size. Sets `found` if one fits; the row gets the fastest. */
 static cs_status fit(const fitting *f, uint32_t batch, bool *found, cs_error *error)
 {
     const cs_osdp_fit how = {.model = &f->study->model,
@@ -210,12 +197,21 @@ static cs_status fit(const fitting *f, uint32_t batch, bool *found, cs_error *er
     cs_osdp_fitted fitted;
     CS_TRY(cs_osdp_fit_batch(&how, batch, &f->study->arena, &fitted, error));
     *found = fitted.plan.found;
-    if (*found)
-        take(f, &fitted);
+    if (*found) {
+        cs_osdp_row *row = f->row;
+        const cs_osdp_plan *plan = &fitted.plan;
+        const double rate = plan->batch / fitted.time;
+        if (!row->fitted.found || !(row->fitted.batch / row->iteration_time >= rate)) {
+            row->fitted = *plan;
+            row->iteration_time = fitted.time;
+            row->peak = fitted.peak;
+            cs_osdp_describe(f->study, plan, &row->fitted_fraction, &row->fitted_cut);
+        }
+    }
     return CS_OK;
 }
 
-/* ---- all batches ---- */
+/* ---- all batch sizes ---- */
 
 static cs_status fit_batches(const fitting *f, cs_error *error)
 {
@@ -239,7 +235,7 @@ static cs_status fit_batches(const fitting *f, cs_error *error)
     return CS_OK;
 }
 
-/* Plans of another row are plans of this one as well. */
+/* Improves a row with the plan of another row, which is also allowed in this one. */
 static void take_over(cs_osdp_study *study, cs_osdp_strategy from, cs_osdp_strategy to)
 {
     const cs_osdp_row *other = &study->rows[from];
@@ -252,18 +248,6 @@ static void take_over(cs_osdp_study *study, cs_osdp_strategy from, cs_osdp_strat
     row->peak = other->peak;
     row->fitted_fraction = other->fitted_fraction;
     row->fitted_cut = other->fitted_cut;
-}
-
-static void take_over_all(cs_osdp_study *study)
-{
-    static const struct {
-        cs_osdp_strategy from, to;
-    } parts[] = {
-        {CS_OSDP_ROW_FSDP, CS_OSDP_ROW_FSDP_SLICED}, {CS_OSDP_ROW_FSDP, CS_OSDP_ROW_BASE_SAME},
-        {CS_OSDP_ROW_DATA, CS_OSDP_ROW_BASE},        {CS_OSDP_ROW_BASE_SAME, CS_OSDP_ROW_BASE},
-        {CS_OSDP_ROW_BASE, CS_OSDP_ROW_OSDP},        {CS_OSDP_ROW_FSDP_SLICED, CS_OSDP_ROW_OSDP}};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        take_over(study, parts[i].from, parts[i].to);
 }
 
 cs_status cs_osdp_simulate(cs_osdp_study *study, const cJSON *document,
@@ -281,6 +265,13 @@ cs_status cs_osdp_simulate(cs_osdp_study *study, const cJSON *document,
         else if (same > 0)
             CS_TRY(fit(&f, same, &found, error));
     }
-    take_over_all(study);
+    static const struct {
+        cs_osdp_strategy from, to;
+    } parts[] = {
+        {CS_OSDP_ROW_FSDP, CS_OSDP_ROW_FSDP_SLICED}, {CS_OSDP_ROW_FSDP, CS_OSDP_ROW_BASE_SAME},
+        {CS_OSDP_ROW_DATA, CS_OSDP_ROW_BASE},        {CS_OSDP_ROW_BASE_SAME, CS_OSDP_ROW_BASE},
+        {CS_OSDP_ROW_BASE, CS_OSDP_ROW_OSDP},        {CS_OSDP_ROW_FSDP_SLICED, CS_OSDP_ROW_OSDP}};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        take_over(study, parts[i].from, parts[i].to);
     return CS_OK;
 }

@@ -1,4 +1,4 @@
-/* OSDP beside data parallelism and FSDP, by the cost model. */
+/* Compares OSDP with data parallelism and FSDP, by the cost model. */
 #include "sim/run/osdp.h"
 
 #include <math.h>
@@ -64,29 +64,6 @@ void cs_osdp_describe(const cs_osdp_study *study, const cs_osdp_plan *plan, doub
         *cut += plan->choices[i].slices > 1;
 }
 
-static cs_status search_all(cs_osdp_study *study, const cs_osdp_options *options, cs_error *error)
-{
-    for (uint32_t r = 0; r < CS_N_OSDP_ROWS; r++) {
-        cs_osdp_row *row = &study->rows[r];
-        row->name = kinds[r].name;
-        if (r == CS_OSDP_ROW_DEPTH_FIRST && options->depth_first == 0)
-            continue;
-        CS_TRY(search(study, r, options, error));
-        if (row->plan.found)
-            cs_osdp_describe(study, &row->plan, &row->data_fraction, &row->cut);
-    }
-    return CS_OK;
-}
-
-static cs_status find_least(cs_osdp_study *study, cs_error *error)
-{
-    const cs_osdp_rules rules = cs_osdp_rules_of(study, CS_OSDP_ROW_OSDP);
-    cs_osdp_menu menu;
-    CS_TRY(cs_osdp_menu_make(&study->model, &rules, 1, &study->arena, &menu, error));
-    study->least_memory = cs_osdp_least_memory(&menu);
-    return CS_OK;
-}
-
 static cs_status make(const cJSON *document, const char *path, const cs_osdp_options *options,
                       cs_osdp_study *study, cs_error *error)
 {
@@ -101,8 +78,19 @@ static cs_status make(const cJSON *document, const char *path, const cs_osdp_opt
     study->limit = study->scenario.job.memory;
     study->surge = options->surge;
     study->most_batch = options->most_batch;
-    CS_TRY(find_least(study, error));
-    CS_TRY(search_all(study, options, error));
+    const cs_osdp_rules rules = cs_osdp_rules_of(study, CS_OSDP_ROW_OSDP);
+    cs_osdp_menu menu;
+    CS_TRY(cs_osdp_menu_make(&study->model, &rules, 1, &study->arena, &menu, error));
+    study->least_memory = cs_osdp_least_memory(&menu);
+    for (uint32_t r = 0; r < CS_N_OSDP_ROWS; r++) {
+        cs_osdp_row *row = &study->rows[r];
+        row->name = kinds[r].name;
+        if (r == CS_OSDP_ROW_DEPTH_FIRST && options->depth_first == 0)
+            continue;
+        CS_TRY(search(study, r, options, error));
+        if (row->plan.found)
+            cs_osdp_describe(study, &row->plan, &row->data_fraction, &row->cut);
+    }
     study->simulated = options->simulate;
     return options->simulate ? cs_osdp_simulate(study, document, options, error) : CS_OK;
 }
@@ -120,7 +108,7 @@ cs_status cs_osdp_study_make(const cJSON *document, const char *path,
     return status;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 double cs_osdp_throughput(const cs_osdp_study *study, cs_osdp_strategy row)
 {

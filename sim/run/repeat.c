@@ -23,9 +23,9 @@ void cs_runs_finish(cs_runs *runs)
     *runs = (cs_runs){0};
 }
 
-/* ---- making ---- */
+/* ---- running ---- */
 
-/* What the threads share, and write each run's part of. */
+/* State shared by all threads; each run writes its own part of `runs`. */
 typedef struct work {
     const cs_scenario *scenario;
     cs_simulation_options options;
@@ -119,7 +119,7 @@ cs_status cs_summary_of(const double *values, uint32_t n, cs_summary *summary, c
     if (!sorted)
         return cs_error_no_memory(error);
     memcpy(sorted, values, n * sizeof(*sorted));
-    const double mean = gsl_stats_mean(values, 1, n); /* NaN where a value is */
+    const double mean = gsl_stats_mean(values, 1, n); /* NaN if a value is */
     const double deviation = gsl_stats_sd_m(values, 1, n, mean);
     const double half = gsl_cdf_tdist_Pinv(0.975, n - 1.0) * deviation / sqrt(n);
     *summary = (cs_summary){mean, mean - half, mean + half, deviation, {0}};
@@ -164,7 +164,7 @@ cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error)
         return cs_error_no_memory(error);
     columns[0] =
         (cs_h5_column){"run", CS_H5_UINT32, "1", "number of the run", .fill = cs_h5_row_numbers};
-    columns[1] = (cs_h5_column){"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed};
+    columns[1] = (cs_h5_column){"seed", CS_H5_INT64, "1", "seed of the run", .get = run_seed};
     for (uint32_t f = 0; f < runs->n_figures; f++) {
         const cs_run_figure *figure = cs_run_figure_main(f);
         columns[2 + f] = (cs_h5_column){figure->key,  CS_H5_DOUBLE,     cs_unit_word(figure->unit),

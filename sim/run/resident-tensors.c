@@ -4,11 +4,11 @@
 
 enum { FLOAT = 4 };
 
-/* The part of a stage's weights, or of its experts', whose states a device has, as bytes from the
- * end of the stage on. */
+/* A device's part of a stage's weights (or of its experts' weights), in bytes from the end of the
+ * stage. */
 typedef struct part {
     double first, end;
-    double scale; /* of each tensor */
+    double scale; /* share of each tensor */
 } part;
 
 static uint32_t place_of(const cs_parallel *parallel, uint32_t device)
@@ -36,7 +36,7 @@ static part part_of(const cs_scenario *scenario, uint32_t device, bool experts, 
     return (part){all * k / axes.size, all * (k + 1.0) / axes.size, 1};
 }
 
-/* Of the bytes of optimizer states, the share that is no copy of weights. */
+/* Returns the share of optimizer states that are not copies of weights. */
 static double late_share(const cs_scenario *scenario)
 {
     const double width = cs_precision_bytes((cs_precision)scenario->model->precision);
@@ -45,7 +45,7 @@ static double late_share(const cs_scenario *scenario)
     return all > copy ? (all - copy) / all : 0;
 }
 
-/* Momentum is one state, Adam has two. */
+/* Returns 1 for momentum, 2 for Adam. */
 static uint32_t count_states(const cs_scenario *scenario)
 {
     const double width = cs_precision_bytes((cs_precision)scenario->model->precision);
@@ -53,7 +53,7 @@ static uint32_t count_states(const cs_scenario *scenario)
     return (uint32_t)lround(scenario->job.optimizer_ratio * width * late_share(scenario) / state);
 }
 
-/* The weights of a layer that are those of experts, or the others: from `first` on, before `end`. */
+/* Finds the range [first, end) of a layer's weights that belong to experts, or that do not. */
 static void find_weights(const cs_layer *layer, bool experts, uint32_t *first, uint32_t *end)
 {
     const uint32_t dense = layer->n_parameters - layer->n_expert_parameters;
@@ -72,12 +72,12 @@ static double sum_weights(const cs_model *model, const cs_stage *stage, bool exp
     return sum;
 }
 
-/* What is made of the weights that a device has a part of: `n` tensors of each, of `each` bytes for
- * a byte of weights. */
+/* Tensors to make from a device's part of the weights: `n` per weight tensor, with `each` bytes per
+ * byte of weights. */
 typedef struct made_of {
     const cs_model *model;
     const cs_stage *stage;
-    part parts[2]; /* of the dense weights, of experts */
+    part parts[2]; /* parts of the dense weights, and of the experts' weights */
     uint32_t n;
     double each;
 } made_of;

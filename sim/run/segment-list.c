@@ -19,7 +19,7 @@ bool cs_segment_list_add(cs_segment_list *list, const cs_segment *segment)
     return true;
 }
 
-/* The part of a segment from `from` to `until`, if there is one. */
+/* Adds the part of a segment from `from` to `until`, unless it is empty. */
 static bool keep(cs_segment_list *list, cs_segment part, int64_t from, int64_t until)
 {
     part.address = from;

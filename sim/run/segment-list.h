@@ -1,4 +1,4 @@
-/* What an allocator took from its device, and until when. Internal to sim/run. */
+/* Segments that an allocator took from its device, with their lifetimes. Internal to sim/run. */
 #ifndef CS_RUN_SEGMENT_LIST_H
 #define CS_RUN_SEGMENT_LIST_H
 
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A segment, or of an expandable one a part that was mapped at once. */
+/* A segment, or a part of an expandable segment that was mapped at once. */
 typedef struct cs_segment {
     int64_t address, bytes;
-    cs_time start, end; /* -1: it is still there */
+    cs_time start, end; /* end: -1 if not returned */
     uint32_t device, stream;
     bool small, expandable;
 } cs_segment;
@@ -20,15 +20,15 @@ typedef struct cs_segment_list {
     cs_segment *items;
 } cs_segment_list;
 
-/* Zeroed ones can be finished. */
+/* Accepts a zeroed list. */
 void cs_segment_list_finish(cs_segment_list *list);
 
-/* False when memory runs out. */
+/* Returns false if memory runs out. */
 bool cs_segment_list_add(cs_segment_list *list, const cs_segment *segment);
 
-/* Of the segments from `first` on, what lies in `bytes` from `address` on is given back. A part
- * that lies there only in part is divided: what stays becomes a part of its own, at the end of the
- * list, as old. False when memory runs out. */
+/* Ends the segments, from index `first`, within `bytes` bytes at `address`. A segment that is only
+ * partly inside is split: the rest becomes a new segment of the same start, at the end of the list.
+ * Returns false if memory runs out. */
 bool cs_segment_list_end(cs_segment_list *list, uint32_t first, int64_t address, int64_t bytes,
                          cs_time time);
 

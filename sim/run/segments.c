@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* What changed at an instant: what is there when it is over, and the most within it. */
+/* Memory after the changes of an instant, and the maximum within the instant. */
 typedef struct sample {
     cs_time time;
     int64_t allocated, reserved, most_allocated, most_reserved;
@@ -25,17 +25,10 @@ typedef struct recording {
     cs_segment_list segments;
     held_block *blocks;
     uint32_t n_samples, cap_samples, n_blocks, cap_blocks;
-    uint32_t first_sample, first_segment; /* of the device */
+    uint32_t first_sample, first_segment; /* where the current device begins */
     cs_player_moment moment;
-    bool starved; /* memory ran out in a visit */
+    bool starved; /* memory ran out during a visit */
 } recording;
-
-static void finish(recording *r)
-{
-    free(r->samples);
-    cs_segment_list_finish(&r->segments);
-    free(r->blocks);
-}
 
 /* ---- over time ---- */
 
@@ -81,7 +74,7 @@ static cs_status see(void *context, const cs_player *player, const cs_caching_ev
     return room ? CS_OK : CS_NO_MEMORY;
 }
 
-/* ---- at a moment ---- */
+/* ---- at one moment ---- */
 
 static bool hold(void *context, const cs_segment_view *view, const cs_block_owner *owners)
 {
@@ -115,7 +108,7 @@ static cs_status look(void *context, cs_player *player, cs_player_moment moment,
     return r->starved ? cs_error_no_memory(error) : CS_OK;
 }
 
-/* ---- which devices ---- */
+/* ---- choosing devices ---- */
 
 typedef struct candidate {
     int64_t reserved;
@@ -239,31 +232,31 @@ static cs_h5_value played_as(const void *source, uint64_t row, uint32_t which)
 
 static const cs_h5_column device_columns[] = {
     {"device", CS_H5_UINT32, "1", "number of the device", .fill = cs_h5_row_numbers},
-    {"played_as", CS_H5_UINT32, "1", "device that was played in its place, or itself",
+    {"played_as", CS_H5_UINT32, "1", "device that was replayed on its behalf, or itself",
      .get = played_as},
     {"peak_allocated", CS_H5_INT64, "bytes", "torch.cuda.max_memory_allocated",
      .get = device_figure_at, .which = PEAK_ALLOCATED},
     {"peak_reserved", CS_H5_INT64, "bytes", "torch.cuda.max_memory_reserved",
      .get = device_figure_at, .which = PEAK_RESERVED},
-    {"peak_time", CS_H5_INT64, "ps", "when the most was reserved for the first time",
+    {"peak_time", CS_H5_INT64, "ps", "when reserved memory first reached its peak",
      .get = device_figure_at, .which = PEAK_TIME},
-    {"segments", CS_H5_INT64, "1", "segments that were made", .get = device_figure_at,
+    {"segments", CS_H5_INT64, "1", "segments allocated", .get = device_figure_at,
      .which = N_SEGMENTS},
-    {"retries", CS_H5_INT64, "1", "segments asked for again, after others were given back",
+    {"retries", CS_H5_INT64, "1", "segments requested again after free segments were returned",
      .get = device_figure_at, .which = N_RETRIES},
-    {"failures", CS_H5_INT64, "1", "allocations that failed", .get = device_figure_at,
+    {"failures", CS_H5_INT64, "1", "failed allocations", .get = device_figure_at,
      .which = N_FAILURES},
-    {"failed_bytes", CS_H5_INT64, "bytes", "asked for by the first of them",
+    {"failed_bytes", CS_H5_INT64, "bytes", "bytes requested by the first failed allocation",
      .get = device_figure_at, .which = FAILED_BYTES},
-    {"failed_time", CS_H5_INT64, "ps", "its time, or -1", .get = device_figure_at,
+    {"failed_time", CS_H5_INT64, "ps", "time of the first failure, or -1", .get = device_figure_at,
      .which = FAILED_TIME},
-    {"failed_task", CS_H5_UINT32, "1", "task that asked for it", .optional = true,
+    {"failed_task", CS_H5_UINT32, "1", "task of the first failure", .optional = true,
      .get = failed_task},
-    {"failed_allocated", CS_H5_INT64, "bytes", "allocated then", .get = device_figure_at,
+    {"failed_allocated", CS_H5_INT64, "bytes", "allocated at that time", .get = device_figure_at,
      .which = FAILED_ALLOCATED},
-    {"failed_reserved", CS_H5_INT64, "bytes", "reserved then", .get = device_figure_at,
+    {"failed_reserved", CS_H5_INT64, "bytes", "reserved at that time", .get = device_figure_at,
      .which = FAILED_RESERVED},
-    {"failed_free", CS_H5_INT64, "bytes", "in free blocks that it could have had a part of",
+    {"failed_free", CS_H5_INT64, "bytes", "in free blocks that could have been split for it",
      .get = device_figure_at, .which = FAILED_FREE},
     {"failed_largest", CS_H5_INT64, "bytes", "the largest of these blocks", .get = device_figure_at,
      .which = FAILED_LARGEST},
@@ -278,9 +271,9 @@ static const cs_h5_column sample_columns[] = {
      .which = offsetof(sample, allocated)},
     {"reserved", CS_H5_INT64, "bytes", "in segments from then on",
      .which = offsetof(sample, reserved)},
-    {"most_allocated", CS_H5_INT64, "bytes", "the most that was allocated at that instant",
+    {"most_allocated", CS_H5_INT64, "bytes", "peak of allocated memory within that instant",
      .which = offsetof(sample, most_allocated)},
-    {"most_reserved", CS_H5_INT64, "bytes", "the most that was in segments at that instant",
+    {"most_reserved", CS_H5_INT64, "bytes", "peak of reserved memory within that instant",
      .which = offsetof(sample, most_reserved)},
     {0},
 };
@@ -300,17 +293,16 @@ static cs_h5_value segment_expandable(const void *source, uint64_t row, uint32_t
 static const cs_h5_column segment_columns[] = {
     {"segment", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"device", CS_H5_UINT32, "1", "device", .which = offsetof(cs_segment, device)},
-    {"pool", CS_H5_UINT8, "1", "for which blocks", pools, .get = segment_pool},
+    {"pool", CS_H5_UINT8, "1", "size class of its blocks", pools, .get = segment_pool},
     {"stream", CS_H5_UINT32, "1", "0: computing; 1: gathered weights; 2: reduced gradients",
      .which = offsetof(cs_segment, stream)},
     {"expandable", CS_H5_UINT8, "1", "part of an expandable segment", no_yes,
      .get = segment_expandable},
-    {"address", CS_H5_INT64, "1", "where it begins; made up",
+    {"address", CS_H5_INT64, "1", "simulated start address",
      .which = offsetof(cs_segment, address)},
     {"bytes", CS_H5_INT64, "bytes", "size", .which = offsetof(cs_segment, bytes)},
-    {"start", CS_H5_INT64, "ps", "when it was taken from the device",
-     .which = offsetof(cs_segment, start)},
-    {"end", CS_H5_INT64, "ps", "when it was given back, or -1", .which = offsetof(cs_segment, end)},
+    {"start", CS_H5_INT64, "ps", "time of its allocation", .which = offsetof(cs_segment, start)},
+    {"end", CS_H5_INT64, "ps", "time of its release, or -1", .which = offsetof(cs_segment, end)},
     {0},
 };
 
@@ -323,20 +315,20 @@ static cs_h5_value block_coded(const void *source, uint64_t row, uint32_t offset
 static const cs_h5_column block_columns[] = {
     {"block", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"device", CS_H5_UINT32, "1", "device", .which = offsetof(held_block, device)},
-    {"moment", CS_H5_UINT8, "1", "when", moments, .get = block_coded,
+    {"moment", CS_H5_UINT8, "1", "time of the snapshot", moments, .get = block_coded,
      .which = offsetof(held_block, moment)},
-    {"pool", CS_H5_UINT8, "1", "of its segment", pools, .get = block_coded,
+    {"pool", CS_H5_UINT8, "1", "pool of its segment", pools, .get = block_coded,
      .which = offsetof(held_block, small)},
-    {"stream", CS_H5_UINT32, "1", "of its segment", .which = offsetof(held_block, stream)},
-    {"segment_address", CS_H5_INT64, "1", "where its segment begins",
+    {"stream", CS_H5_UINT32, "1", "stream of its segment", .which = offsetof(held_block, stream)},
+    {"segment_address", CS_H5_INT64, "1", "start address of its segment",
      .which = offsetof(held_block, segment)},
-    {"address", CS_H5_INT64, "1", "where it begins", .which = offsetof(held_block, address)},
+    {"address", CS_H5_INT64, "1", "start address", .which = offsetof(held_block, address)},
     {"bytes", CS_H5_INT64, "bytes", "size", .which = offsetof(held_block, bytes)},
-    {"requested", CS_H5_INT64, "bytes", "before it was rounded up; 0 of free ones",
+    {"requested", CS_H5_INT64, "bytes", "size before rounding up; 0: free",
      .which = offsetof(held_block, requested)},
     {"state", CS_H5_UINT8, "1", "whether it is in use", states, .get = block_coded,
      .which = offsetof(held_block, state)},
-    {"category", CS_H5_UINT8, "1", "what it holds", categories, .get = block_coded,
+    {"category", CS_H5_UINT8, "1", "category of its tensor", categories, .get = block_coded,
      .which = offsetof(held_block, category)},
     {"task", CS_H5_UINT32, "1", "task that allocated it", .optional = true,
      .which = offsetof(held_block, task)},
@@ -385,6 +377,8 @@ cs_status cs_segments_store(cs_h5_file *file, const cs_scenario *scenario, const
     if (status == CS_OK)
         status = store(&r, allocations, file, error);
     free(chosen);
-    finish(&r);
+    free(r.samples);
+    cs_segment_list_finish(&r.segments);
+    free(r.blocks);
     return status;
 }

@@ -31,8 +31,8 @@ static cs_status make_graph(const cs_scenario *scenario, const cs_platform *plat
     return status;
 }
 
-/* The graph runs on the platform, with what else the scenario's noise is about. `history`: what
- * happened to memory and versions is recorded. */
+/* Runs the graph on the platform, with the scenario's remaining noise. `history`: record changes of
+ * memory and versions. */
 static cs_status run_engine(const cs_scenario *scenario, const cs_platform *platform,
                             const cs_simulation_options *options, bool history,
                             const cs_graph *graph, cs_trace *trace, cs_error *error)
@@ -81,24 +81,7 @@ static bool was_lengthened(const cs_trace *trace)
     return longer;
 }
 
-/* What a closed form assumes is not so in a run with noise, or in part of a run. Those of time
- * assume besides that computations take what they take alone. */
-static void reject_forms(cs_forms *forms, bool all)
-{
-    for (uint32_t f = 0; f < forms->n; f++)
-        if (all || is_of_time(&forms->forms[f]))
-            forms->forms[f].applies = false;
-}
-
-/* Closed forms know of the model's memory only. */
-static void reject_memory_forms(cs_forms *forms)
-{
-    for (uint32_t f = 0; f < forms->n; f++)
-        if (forms->forms[f].figure == CS_FIGURE_PEAK_MEMORY)
-            forms->forms[f].applies = false;
-}
-
-/* ParaDL's row for the strategy, as the paper writes it for an iteration. */
+/* Returns ParaDL's formula for the strategy, per iteration. */
 static const char *paradl_text(const cs_paradl_case *c)
 {
     static const char data[] = "B/p sum(FW + BW) + sum WU + 2 (p - 1)(alpha + sum w/p beta)";
@@ -120,7 +103,8 @@ static const char *paradl_text(const cs_paradl_case *c)
     return c->members > 1 ? texts[c->method][c->groups > 1] : data;
 }
 
-/* It is never promised: no network has nothing but layers that can be divided. */
+/* Adds ParaDL's form. It is only a comparison, because no network consists of layers that can all
+ * be split. */
 static cs_status add_paradl(const cs_scenario *scenario, cs_figure figure, uint32_t samples,
                             cs_forms *forms, cs_error *error)
 {
@@ -130,8 +114,8 @@ static cs_status add_paradl(const cs_scenario *scenario, cs_figure figure, uint3
                     .formula = paradl_text(&scenario->paradl.asked),
                     .source = "Kahira et al., HPDC 2021, table 3",
                     .assumes = figure == CS_FIGURE_EPOCH_TIME
-                                   ? "the same, so often as mini-batches make an epoch"
-                                   : "every layer is divided, nothing overlaps",
+                                   ? "the same, times the mini-batches of an epoch"
+                                   : "every layer is split, nothing overlaps",
                     .applies = true,
                     .comparison = true};
     for (int part = 0; part < CS_N_PARADL_PARTS; part++)
@@ -141,19 +125,8 @@ static cs_status add_paradl(const cs_scenario *scenario, cs_figure figure, uint3
     return cs_forms_add(forms, &form, error);
 }
 
-static cs_status state_forms(const cs_scenario *scenario, cs_forms *forms, cs_error *error)
-{
-    CS_TRY(scenario->schedule->closed_forms(&scenario->job, scenario->params, forms, error));
-    if (!scenario->paradl.given)
-        return CS_OK;
-    CS_TRY(add_paradl(scenario, CS_FIGURE_ITERATION_TIME, scenario->batch_size, forms, error));
-    return scenario->dataset > 0
-               ? add_paradl(scenario, CS_FIGURE_EPOCH_TIME, scenario->dataset, forms, error)
-               : CS_OK;
-}
-
-/* Schedules, which know nothing of how collectives are lowered, state their closed forms for a ring
- * over the links, or for as many as the job has. */
+/* Whether collectives are lowered as schedules assume for their closed forms: a ring over the
+ * links, or one ring per link if the job has several. */
 static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform *platform,
                                   const cs_lower_report *lowering)
 {
@@ -178,13 +151,32 @@ cs_status cs_simulation_state_forms(const cs_scenario *scenario, cs_simulation *
 {
     const bool none = simulation->disturbed || simulation->trace.stopped;
     cs_forms_finish(&simulation->forms);
-    CS_TRY(state_forms(scenario, &simulation->forms, error));
-    const bool offloads = scenario->job.offload.layers > 0; /* of which they know nothing */
-    if (scenario->job.libraries || offloads)
-        reject_memory_forms(&simulation->forms);
+    CS_TRY(scenario->schedule->closed_forms(&scenario->job, scenario->params, &simulation->forms,
+                                            error));
+    if (scenario->paradl.given) {
+        CS_TRY(add_paradl(scenario, CS_FIGURE_ITERATION_TIME, scenario->batch_size,
+                          &simulation->forms, error));
+        if (scenario->dataset > 0)
+            CS_TRY(add_paradl(scenario, CS_FIGURE_EPOCH_TIME, scenario->dataset, &simulation->forms,
+                              error));
+    }
+    const bool offloads = scenario->job.offload.layers > 0; /* closed forms do not know about
+                                                             * offloading */
+    if (scenario->job.libraries || offloads) {
+        /* Mark memory forms as not applicable: they only know the model's memory. */
+        for (uint32_t f = 0; f < simulation->forms.n; f++)
+            if (simulation->forms.forms[f].figure == CS_FIGURE_PEAK_MEMORY)
+                simulation->forms.forms[f].applies = false;
+    }
     if (none || offloads || was_lengthened(&simulation->trace) ||
-        !collectives_are_usual(scenario, &scenario->platform, &simulation->lowering))
-        reject_forms(&simulation->forms, none || offloads);
+        !collectives_are_usual(scenario, &scenario->platform, &simulation->lowering)) {
+        /* Mark closed forms as not applicable: all of them, in runs with noise or stopped early;
+         * else forms of times, which also assume that computations are not slowed down. */
+        const bool all = none || offloads;
+        for (uint32_t f = 0; f < simulation->forms.n; f++)
+            if (all || is_of_time(&simulation->forms.forms[f]))
+                simulation->forms.forms[f].applies = false;
+    }
     return CS_OK;
 }
 
@@ -264,23 +256,18 @@ cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_simulation_opt
     return run_bare(&quiet, &scenario->platform, options, graph, trace, error);
 }
 
-/* Whether steps of a pass may be one task: collectives are delays, all of some time; nothing is
- * random, or slowed down; and nothing but a pass occupies a device. */
-static bool allows_series(const cs_scenario *scenario)
-{
-    const uint32_t fidelity = scenario->collectives.fidelity;
-    return (fidelity == CS_FIDELITY_ANALYTIC || fidelity == CS_FIDELITY_ALPHA_BETA) &&
-           scenario->platform.n_links > 0 && !cs_noise_is_on(&scenario->noise) &&
-           !scenario->slowdown && !scenario->job.blocking;
-}
-
 static cs_status run_step(const cs_scenario *scenario, const cs_platform *platform,
                           const cs_progress *progress, cs_step *step, cs_error *error)
 {
     const cs_simulation_options how = {.no_links = true, .progress = progress};
-    cs_scenario one = *scenario; /* what it owns stays the original's */
+    cs_scenario one = *scenario; /* the original keeps ownership */
     bool doubtful = false;
-    one.job.in_series = allows_series(scenario);
+    /* Several steps of a pass may be merged into one task if collectives are delays that take time,
+     * nothing is random or slowed down, and only passes occupy devices. */
+    const uint32_t fidelity = scenario->collectives.fidelity;
+    one.job.in_series = (fidelity == CS_FIDELITY_ANALYTIC || fidelity == CS_FIDELITY_ALPHA_BETA) &&
+                        scenario->platform.n_links > 0 && !cs_noise_is_on(&scenario->noise) &&
+                        !scenario->slowdown && !scenario->job.blocking;
     do {
         cs_graph graph = {0};
         cs_trace trace = {0};
@@ -345,24 +332,6 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
     return CS_OK;
 }
 
-/* Of any slot on the device. */
-static uint32_t most_versions(const cs_simulation *simulation, uint32_t device)
-{
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < simulation->graph.n_slots; i++) {
-        uint32_t live = simulation->trace.slots[i].peak_live;
-        if (simulation->graph.slots[i].device == device && live > most)
-            most = live;
-    }
-    return most;
-}
-
-/* NaN when the run did not get that far. */
-static double steady_value(const cs_steady *figure)
-{
-    return figure->value == CS_STALENESS_NONE ? (double)NAN : (double)figure->value;
-}
-
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form)
 {
     switch (form->figure) {
@@ -378,9 +347,17 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
     case CS_FIGURE_EPOCH_TIME:
         return simulation->analysis.iteration_time * simulation->epoch * (double)CS_PS_PER_SEC;
     case CS_FIGURE_PEAK_VERSIONS:
-        return most_versions(simulation, form->device);
+        uint32_t most = 0;
+        for (uint32_t i = 0; i < simulation->graph.n_slots; i++) {
+            uint32_t live = simulation->trace.slots[i].peak_live;
+            if (simulation->graph.slots[i].device == form->device && live > most)
+                most = live;
+        }
+        return most;
     case CS_FIGURE_VERSION_DIFFERENCE:
-        return steady_value(&simulation->analysis.staleness.version_difference);
+        return simulation->analysis.staleness.version_difference.value == CS_STALENESS_NONE
+                   ? (double)NAN
+                   : (double)simulation->analysis.staleness.version_difference.value;
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)simulation->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
     case CS_FIGURE_PEAK_MEMORY:

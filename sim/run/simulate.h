@@ -1,5 +1,5 @@
-/* From a scenario to its figures: graph, lowering, engine, analysis, closed forms, each an arrow of
- * its own. */
+/* Simulates a scenario and computes its metrics: graph, lowering, engine, analysis, closed
+ * forms. */
 #ifndef CS_RUN_SIMULATE_H
 #define CS_RUN_SIMULATE_H
 
@@ -13,86 +13,86 @@
 
 typedef struct cs_simulation {
     cs_lower_report lowering;
-    cs_graph graph; /* lowered */
+    cs_graph graph; /* lowered graph */
     cs_trace trace;
     cs_analysis analysis;
-    cs_allocations allocations; /* where the scenario has an allocator */
+    cs_allocations allocations; /* filled if the scenario has an allocator */
     cs_memory_fit fit;
     int64_t *host_peaks; /* see offloaded.h; NULL: nothing is offloaded */
     cs_forms forms;
-    double epoch; /* mini-batches; 0: the data set is not known */
+    double epoch; /* mini-batches per epoch; 0: the data set is not known */
     uint64_t hash;
-    bool disturbed;     /* the scenario has noise: closed forms do not apply */
-    bool without_tasks; /* the graph has the number of its tasks only, and what follows from single
-                         * ones is not known (low-memory.h) */
+    bool disturbed;     /* the scenario has noise, so closed forms do not apply */
+    bool without_tasks; /* the graph only has the number of tasks; metrics that need individual
+                         * tasks are missing (low-memory.h) */
 } cs_simulation;
 
 typedef struct cs_simulation_options {
     bool stop_on_oom;
     bool record_rates;
-    bool no_hash;         /* that of the simulation stays 0 */
-    bool no_links;        /* the trace has no links */
-    bool every_event;     /* without the engine's shortcuts, which change no result */
-    uint64_t seed_offset; /* the run's seed is the scenario's plus this */
+    bool no_hash;         /* leave the simulation's hash at 0 */
+    bool no_links;        /* leave links out of the trace */
+    bool every_event;     /* disable the engine's shortcuts, which do not change results */
+    uint64_t seed_offset; /* added to the scenario's seed */
     const cs_progress *progress;
 } cs_simulation_options;
 
-/* Zeroed simulations can be finished. */
+/* Accepts a zeroed simulation. */
 void cs_simulation_finish(cs_simulation *simulation);
 
 CS_MUST_CHECK cs_status cs_simulate(const cs_scenario *scenario,
                                     const cs_simulation_options *options, cs_simulation *simulation,
                                     cs_error *error);
 
-/* States the closed forms of a simulation of the scenario anew. */
+/* States the closed forms of a simulation again. */
 CS_MUST_CHECK cs_status cs_simulation_state_forms(const cs_scenario *scenario,
                                                   cs_simulation *simulation, cs_error *error);
 
-/* Of a run what a search for plans compares: the figure makespan_s, the largest peak_memory_bytes
- * and whether a device went over its capacity, bit for bit those of cs_simulate. */
+/* The results that a search for plans compares: makespan_s, the largest peak_memory_bytes, and
+ * whether a device exceeded its capacity. Bit-for-bit equal to cs_simulate. */
 typedef struct cs_step {
-    double time; /* s: of one mini-batch until all weights are updated, and gathered again */
+    double time; /* s per mini-batch, until all weights are updated and gathered again */
     int64_t peak;
-    int64_t over; /* bytes by which the fullest device is over its capacity; 0: all fit */
-    int64_t free; /* bytes, least free memory of a device; INT64_MAX: memory is unlimited */
+    int64_t over; /* bytes, largest excess over a device's capacity; 0: all fit */
+    int64_t free; /* bytes, smallest free memory of a device; INT64_MAX: memory is unlimited */
     uint32_t n_tasks;
 } cs_step;
 
-/* Graph, lowering and engine only; no seed offset. Errors as of cs_simulate. */
+/* Runs only graph, lowering and engine, without a seed offset. Errors as for cs_simulate. */
 CS_MUST_CHECK cs_status cs_simulate_step(const cs_scenario *scenario, const cs_progress *progress,
                                          cs_step *step, cs_error *error);
 
-/* Graph, lowered, and trace alone, of a scenario without noise, whatever it has of it; both are the
- * caller's. Memory is in the peaks only. Errors as of cs_simulate, but without the scenario's file:
- * cs_simulation_report adds it. */
+/* Makes the lowered graph and the trace, ignoring noise; the caller owns both. Memory is recorded
+ * as peaks only. Errors as for cs_simulate, but without the scenario's file, which
+ * cs_simulation_report adds. */
 CS_MUST_CHECK cs_status cs_simulate_trace(const cs_scenario *scenario,
                                           const cs_simulation_options *options, cs_graph *graph,
                                           cs_trace *trace, cs_error *error);
 
-/* Passes messages about a run on, which name the scenario's file then; returns `status`. */
+/* Passes on messages about a run, with the scenario's file added if necessary; returns `status`. */
 cs_status cs_simulation_report(const cs_scenario *scenario, cs_status status, const cs_error *why,
                                cs_error *error);
 
-/* What the simulation says where a closed form says something, in the form's unit: ps, bytes, a
- * fraction or a number; NaN when it says nothing. */
+/* Returns the simulated value of the quantity that a closed form predicts, in the form's unit: ps,
+ * bytes, a fraction or a number. NaN if there is none. */
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form);
 double cs_form_value(const cs_form *form);
 
-/* How many of both make one of the unit in which the figure is reported: s, bytes, ... */
+/* Returns the size of the reported unit (s, bytes, ...) in the form's unit. */
 double cs_form_unit(const cs_form *form);
 
-/* How fast the devices did the model's own work; NaN where it is not known. Model flop utilisation
- * is Chowdhery et al.'s (PaLM, JMLR 2023, appendix B): the flop of forward and backward that the
- * throughput stands for, of what the devices could do at their peak. */
+/* Speed of the devices in terms of the model's own work; NaN if not known. Model flop utilisation
+ * (MFU) is defined by Chowdhery et al. (PaLM, JMLR 2023, appendix B): flop of forward and backward
+ * at the achieved throughput, as a share of the devices' peak. */
 typedef struct cs_work_rate {
-    double tokens;      /* per s */
-    double flop;        /* flop/s of a device, on average */
-    double utilisation; /* of the peak, which scales with the speed of a device */
+    double tokens;      /* tokens per s */
+    double flop;        /* flop/s per device, mean */
+    double utilisation; /* share of the peak, which scales with a device's speed */
 } cs_work_rate;
 
 cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simulation *simulation);
 
-/* True when some device went over its capacity. */
+/* Whether some device exceeded its capacity. */
 bool cs_simulation_out_of_memory(const cs_simulation *simulation);
 
 #endif

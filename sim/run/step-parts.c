@@ -29,31 +29,6 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-/* Adds what one micro-batch takes of a layer, by kernel; a forward that runs again is part of the
- * backward. */
-static void add_layer(const cs_layer *layer, double *kernels)
-{
-    const int forwards = layer->recompute ? 2 : 1;
-    for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
-        kernels[k] += forwards * layer->kernels[CS_KERNELS_FORWARD][k] +
-                      layer->kernels[CS_KERNELS_BACKWARD][k] -
-                      (layer->recompute ? layer->kernels[CS_KERNELS_SKIPPED][k] : 0);
-}
-
-/* Of the stages of a device; all 0 where they are not known. */
-static void find_kernels(const cs_scenario *scenario, uint32_t device, double *kernels)
-{
-    const cs_job *job = &scenario->job;
-    const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
-    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
-        const cs_stage *stage = &job->plan->stages[s];
-        if (!holds(job->plan, s, device))
-            continue;
-        for (uint32_t l = stage->first_layer; layers && l < stage->end_layer; l++)
-            add_layer(&layers[l], kernels);
-    }
-}
-
 static double compute_of(const cs_time_use *use)
 {
     double seconds = 0;
@@ -62,7 +37,7 @@ static double compute_of(const cs_time_use *use)
     return seconds;
 }
 
-/* Of the updates of its stages, what is the host's, in a step. */
+/* Returns the host's share of the updates of a device's stages, in s per run. */
 static double host_of(const cs_scenario *scenario, uint32_t device)
 {
     const cs_job *job = &scenario->job;
@@ -72,29 +47,7 @@ static double host_of(const cs_scenario *scenario, uint32_t device)
     return cs_time_seconds(host) * job->iterations;
 }
 
-static void add_device(const cs_scenario *scenario, const cs_simulation *simulation,
-                       uint32_t device, double *parts)
-{
-    const cs_time_use *use = &simulation->analysis.devices[device];
-    const double slowed = cs_time_seconds(use->slowed), waited = cs_time_seconds(use->waited);
-    const double computing = compute_of(use) - slowed - waited;
-    const double host = fmin(host_of(scenario, device), cs_time_seconds(use->compute[CS_UPDATE]));
-    double kernels[CS_N_KERNEL_KINDS] = {0}, sum = 0;
-    find_kernels(scenario, device, kernels);
-    for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
-        sum += kernels[k];
-    for (uint32_t k = 0; k < CS_N_KERNEL_KINDS && sum > 0; k++)
-        parts[k] += computing * kernels[k] / sum;
-    parts[CS_PART_COMPUTING] += sum > 0 ? 0 : computing;
-    parts[CS_PART_SLOWED] += slowed;
-    parts[CS_PART_OPTIMIZER] += cs_time_seconds(use->compute[CS_UPDATE]) - host;
-    parts[CS_PART_WAITING] += host + waited;
-    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
-        parts[CS_PART_FOR_STAGES + p] += cs_time_seconds(use->exposed[p]);
-    parts[CS_PART_BUBBLE] += cs_time_seconds(use->dependency) + cs_time_seconds(use->flush);
-}
-
-/* When a device has computed its first forward of each stage, s. */
+/* Returns the time, in s, when a device has finished its first forward of each stage. */
 static double first_forward(const cs_simulation *simulation, uint32_t device)
 {
     const cs_graph *graph = &simulation->graph;
@@ -107,9 +60,9 @@ static double first_forward(const cs_simulation *simulation, uint32_t device)
     return cs_time_seconds(end);
 }
 
-/* Of what is sent for `tail` behind the last computation, what the next step's first forward does
- * not hide: a layer waits for its weights, and they come in the order of layers. Of the device that
- * has the least to hide it with, s. */
+/* Returns how much of `tail`, the time of messages after the last computation, the next step's
+ * first forward cannot overlap, in s: a layer waits for its weights, which arrive in the order of
+ * layers. The device with the shortest forward decides. */
 static double left_of(const cs_simulation *simulation, double tail)
 {
     double left = 0;
@@ -130,8 +83,43 @@ cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulatio
     cs_step_parts made = {.step =
                               behind ? makespan / steps : analysis->iteration_time - tail + left};
     const double share = steps == 1 ? 1 : made.step / makespan;
-    for (uint32_t d = 0; d < n; d++)
-        add_device(scenario, simulation, d, made.seconds);
+    for (uint32_t d = 0; d < n; d++) {
+        const cs_time_use *use = &simulation->analysis.devices[d];
+        const double slowed = cs_time_seconds(use->slowed), waited = cs_time_seconds(use->waited);
+        const double computing = compute_of(use) - slowed - waited;
+        const double host = fmin(host_of(scenario, d), cs_time_seconds(use->compute[CS_UPDATE]));
+        double kernels[CS_N_KERNEL_KINDS] = {0}, sum = 0;
+        /* Add up the layers of a device's stages; leaves 0 if kernels are not known. */
+        const cs_job *job = &scenario->job;
+        const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
+        for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+            const cs_stage *stage = &job->plan->stages[s];
+            if (!holds(job->plan, s, d))
+                continue;
+            for (uint32_t l = stage->first_layer; layers && l < stage->end_layer; l++) {
+                /* Add the kernel times of a layer per micro-batch. A repeated forward counts with
+                 * the backward. */
+                const cs_layer *layer = &layers[l];
+                const int forwards = layer->recompute ? 2 : 1;
+                for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
+                    kernels[k] += forwards * layer->kernels[CS_KERNELS_FORWARD][k] +
+                                  layer->kernels[CS_KERNELS_BACKWARD][k] -
+                                  (layer->recompute ? layer->kernels[CS_KERNELS_SKIPPED][k] : 0);
+            }
+        }
+        for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
+            sum += kernels[k];
+        for (uint32_t k = 0; k < CS_N_KERNEL_KINDS && sum > 0; k++)
+            made.seconds[k] += computing * kernels[k] / sum;
+        made.seconds[CS_PART_COMPUTING] += sum > 0 ? 0 : computing;
+        made.seconds[CS_PART_SLOWED] += slowed;
+        made.seconds[CS_PART_OPTIMIZER] += cs_time_seconds(use->compute[CS_UPDATE]) - host;
+        made.seconds[CS_PART_WAITING] += host + waited;
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+            made.seconds[CS_PART_FOR_STAGES + p] += cs_time_seconds(use->exposed[p]);
+        made.seconds[CS_PART_BUBBLE] +=
+            cs_time_seconds(use->dependency) + cs_time_seconds(use->flush);
+    }
     made.seconds[CS_PART_FOR_WEIGHTS] += n * (left - tail);
     for (uint32_t p = 0; p < CS_N_STEP_PARTS && n > 0; p++)
         made.seconds[p] *= share / n;

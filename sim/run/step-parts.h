@@ -1,17 +1,15 @@
-/* Where the time of a step goes: parts that add up to it.
+/* The parts of a step's time, which add up to it, as a mean over all devices.
  *
- * A mean over all devices. Of each, the time to the end of the step is divided without gap or
- * overlap, as analysis.h has it, and what it computes further: by kernels as the layers of its
- * stages are made of them (model.h), in so far as communication does not make them longer, which is
- * a part of its own, and the optimizer's update.
+ * The time of a device until the end of the step is partitioned as in analysis.h. Computing time is
+ * further split by kind of kernel, according to the layers of its stages (model.h), and into the
+ * slowdown by communication and the optimizer's update.
  *
  *   step = products + attention + memory-bound + launch gaps + other computing + slowed + optimizer
  *        + exposed communication, by purpose + bubble
  *
- * Launch gaps have, besides those of layers, what the host takes once a step (cs_states_host). The
- * bubble is waiting for others that compute, and for the others' end. What is sent behind the
- * last computation, where it is part of the step, is exposed communication of weights.
- */
+ * Launch gaps include the host's time per step (cs_states_host). The bubble is the time spent
+ * waiting for other devices' computations, and for the end of the step. Messages after the last
+ * computation, if they are part of the step, are exposed communication of weights. */
 #ifndef CS_RUN_STEP_PARTS_H
 #define CS_RUN_STEP_PARTS_H
 
@@ -21,7 +19,7 @@ typedef enum cs_step_part {
 #define CS_PART_OF_KERNEL(name, text) CS_PART_##name,
     CS_KERNEL_MAP(CS_PART_OF_KERNEL)
 #undef CS_PART_OF_KERNEL
-        CS_PART_COMPUTING, /* of layers whose kernels are not known */
+        CS_PART_COMPUTING, /* layers whose kernels are not known */
     CS_PART_SLOWED,
     CS_PART_OPTIMIZER,
 #define CS_PART_OF_PURPOSE(name, text) CS_PART_FOR_##name,
@@ -31,19 +29,18 @@ typedef enum cs_step_part {
     CS_N_STEP_PARTS
 } cs_step_part;
 
-/* "products", ..., "bubble", ended by NULL; and as keys: "products", ..., "for_stages", ... */
+/* Names: "products", ..., "bubble", ended by NULL; keys: "products", ..., "for_stages", ... */
 extern const char *const cs_step_part_names[];
 extern const char *const cs_step_part_keys[];
 
 typedef struct cs_step_parts {
     double seconds[CS_N_STEP_PARTS];
-    double step; /* s, what they add up to */
+    double step; /* s, sum of all parts */
 } cs_step_parts;
 
-/* Of the step from the run's start: with `behind` to the end of all that is sent; else to the end
- * of the last computation, and what is sent then, weights for the next step, is hidden by that
- * one's first forward, as long as that takes. Of a run of several steps, of one of them: their
- * mean. */
+/* Finds the parts of a step. With `behind` the step ends when all messages have ended; else with
+ * the last computation: the next step's first forward then overlaps the messages that follow
+ * (weights), as long as it takes. For a run of several steps, their mean. */
 cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulation *simulation,
                                  bool behind);
 

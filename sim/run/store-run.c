@@ -18,20 +18,6 @@ cs_status cs_figures_store(cs_h5_file *file, const cs_outcome *outcome, cs_error
     return status;
 }
 
-/* As JSON: which figures are given, measured or assumed. */
-static cs_status store_origins(cs_h5_file *file, const cs_origins *origins, cs_error *error)
-{
-    if (!origins->runtime)
-        return CS_OK;
-    cJSON *root = cs_origins_json(origins);
-    char *text = root ? cs_json_print(root) : NULL;
-    cJSON_Delete(root);
-    const cs_status status =
-        text ? cs_h5_set_text(file, "runtime", text, error) : cs_error_no_memory(error);
-    free(text);
-    return status;
-}
-
 cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
                               const cs_simulation *simulation, const char *provenance,
                               cs_error *error)
@@ -54,7 +40,16 @@ cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
     }
     CS_TRY(cs_waits_store(file, &simulation->analysis.waits, error));
     CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
-    CS_TRY(store_origins(file, &scenario->origins, error));
+    /* Write the origins of runtime settings (given, measured or assumed) as JSON. */
+    if (scenario->origins.runtime) {
+        cJSON *root = cs_origins_json(&scenario->origins);
+        char *text = root ? cs_json_print(root) : NULL;
+        cJSON_Delete(root);
+        const cs_status status =
+            text ? cs_h5_set_text(file, "runtime", text, error) : cs_error_no_memory(error);
+        free(text);
+        CS_TRY(status);
+    }
     CS_TRY(cs_analysis_store(file, &simulation->analysis, error));
     CS_TRY(cs_link_use_store(file, &scenario->platform, &simulation->graph, &simulation->trace,
                              error));

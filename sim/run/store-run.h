@@ -1,4 +1,4 @@
-/* A run as a results file (sim/core/trace/results.h has its contents). */
+/* Writes a run to a results file (contents: sim/core/trace/results.h). */
 #ifndef CS_RUN_STORE_RUN_H
 #define CS_RUN_STORE_RUN_H
 
@@ -6,13 +6,14 @@
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
 
-/* Everything but repeated runs, between cs_h5_create and cs_h5_commit. `provenance` says how a run
- * was measured, JSON; NULL: it was simulated. */
+/* Writes everything except repeated runs, between cs_h5_create and cs_h5_commit. `provenance` is
+ * JSON that says how a run was measured; NULL: it was simulated. */
 CS_MUST_CHECK cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
                                             const cs_simulation *simulation, const char *provenance,
                                             cs_error *error);
 
-/* The numbers of CS_SCOPE_RUN that the run has, as attributes of the file; NaN where not known. */
+/* Writes the CS_SCOPE_RUN metrics of the run, except booleans, as attributes of the file; NaN if
+ * not known. */
 CS_MUST_CHECK cs_status cs_figures_store(cs_h5_file *file, const cs_outcome *outcome,
                                          cs_error *error);
 

@@ -1,4 +1,4 @@
-/* How fast task graphs are made and run, and how much memory they take.
+/* Measures how fast task graphs are made and run, and how much memory they take.
  *
  * One 1F1B step of P stages and M micro-batches, a stage per device, in four modes: on the platform
  * ideal and on nvlink_switch with latency, without and with a record of memory and versions. A task
@@ -10,14 +10,14 @@
  *
  * Without cases: 8x64 64x512 256x2048.
  *
- * With --sharing only nvlink_switch without a record, its links shared so; else they are by fifo.
- * With --window the same with `none`, its tasks run and dropped as they are made (task-window.h):
- * all of the time is in `run` then.
+ * --sharing: only nvlink_switch without a record, with this sharing instead of fifo.
+ * --window: the same with `none`, tasks run and dropped as they are made (task-window.h), so all
+ * time is in `run`.
  *
- * Each mode is measured in a process of its own, so that its peak memory is its own. It is repeated
- * until half a second has passed, but three times at least; beyond ten million tasks it runs once.
- * CPU times are the least and the median of the repeats, per task:
- *   make    from the job to the checked graph (cs_schedule_graph), of which
+ * Each mode runs in a separate process, to measure its peak memory. It is repeated for half a
+ * second, at least three times; beyond ten million tasks it runs once. CPU times are the least and
+ * the median of the repeats, per task:
+ *   make    from the job to the checked graph (cs_schedule_graph), including
  *   check   the check alone (cs_graph_check)
  *   run     cs_engine_run
  * Memory is the heap that the finished graph and the finished trace hold, per task, and the peak of
@@ -55,7 +55,7 @@ typedef struct bench_mode {
     bool window;
 } bench_mode;
 
-/* What is made once for a mode. */
+/* Input that is prepared once per mode. */
 typedef struct bench_setting {
     cs_arena arena;
     cs_model model;

@@ -1,12 +1,11 @@
 /* Lowering collectives of large meshes to delays: bench-exchange CASE
  *
- *   families    20 unlike collectives over a family of 2,048 groups of 8 ranks, on 16,384 GPUs of which one
- *               stands for all: in nodes, and of one rank per node
- *   folded      a pipeline of 16 stages on 16,384 GPUs, of which 16 are simulated: 69 thousand tasks
+ *   families    20 unlike collectives over a family of 2,048 groups of 8 ranks, on 16,384 GPUs, one
+ *               simulated for all: within nodes, and with one rank per node
+ *   folded      a pipeline of 16 stages on 16,384 GPUs, 16 of them simulated: 69 thousand tasks
  *   unfolded    the same on 512 GPUs, tensor 8, data 4, all simulated: about two million tasks
  *
- * Prints how long each step took, and a hash of the results, by which a change of answers is
- * seen. */
+ * Prints how long each step took, and a hash of the results, to detect changed answers. */
 #include "sim/core/analysis/analysis.h"
 #include "sim/core/engine/engine.h"
 #include "sim/core/graph/builder.h"

@@ -1,11 +1,10 @@
-/* How fast MadPipe's first phase is: bench-madpipe [LAYERS...]
+/* Measures MadPipe's first phase: bench-madpipe [LAYERS...]
  *
- * ResNet-101 at 1000 x 1000 pixels, batch 8, on 8 devices of 12 GB/s: 73 layers, neighbours joined
- * where fewer are asked for (the two that are shortest together). For each number of layers and
- * each memory it prints the time of algorithm 1 with K = 10, the best promised period over the
- * load per device, how much was looked at, and a hash of all allocations: a speed-up that changes
- * it changed the answers. Without arguments: 21 40 73. Fails when a case takes longer than the
- * limit.
+ * ResNet-101 at 1000 x 1000 pixels, batch 8, on 8 devices of 12 GB/s: 73 layers, adjacent layers
+ * merged if fewer are requested (the shortest pair first). For each number of layers and each
+ * memory it prints the time of algorithm 1 with K = 10, the best expected period over the load per
+ * device, the size of the search, and a hash of all allocations: a speed-up that changes it changed
+ * the answers. Without arguments: 21 40 73. Fails when a case takes longer than the limit.
  */
 #include "schedules/plan/madpipe-dp.h"
 #include "sim/base/hash.h"

@@ -1,7 +1,7 @@
 /* The solver of shares under load: bench-network FLOWS [HOSTS], or
  * bench-network ring|delay HOSTS [drift|full|strided|random [STEPS]]
  *
- * As many transfers between random hosts of a three-level fat-tree (1:2 oversubscribed at the
+ * FLOWS transfers between random hosts of a three-level fat-tree (1:2 oversubscribed at the
  * leaves), all starting at once, with sizes that differ, so that every end changes the rates of
  * others.
  *
@@ -16,7 +16,7 @@
  * With "delay" instead of "ring" the whole all-reduce is one delay (the fidelity analytic) on these
  * hosts: lowered and run, the shortest of 20 times.
  *
- * Prints how long it took and a hash of the results, by which a change of answers is seen.
+ * Prints the time and a hash of the results, to detect changed answers.
  */
 #include "sim/base/random.h"
 #include "sim/core/engine/engine.h"
@@ -44,7 +44,7 @@ typedef struct ring_case {
     const char *name;
     uint32_t oversubscription;
     bool shuffled, stepped; /* stepped: with equal chunks */
-    uint32_t stride;        /* from a rank's host to that of the next one */
+    uint32_t stride;        /* from a rank's host to the next rank's host */
 } ring_case;
 
 static const ring_case ring_cases[] = {
@@ -108,7 +108,7 @@ static void place_ranks(const ring_case *how, gsl_rng *random, uint32_t n, uint3
         gsl_ran_shuffle(random, hosts, n, sizeof(*hosts));
 }
 
-/* In each step a rank sends on what it has received, once it has sent what came before. */
+/* In each step a rank forwards the chunk that it has received, after its previous send. */
 static void add_steps(cs_builder *builder, const uint32_t *hosts, const int64_t *chunks, uint32_t n,
                       uint32_t steps, uint32_t *before)
 {
@@ -157,7 +157,7 @@ static cs_status make_platform(const ring_case *ring, uint32_t n_hosts, cs_platf
     return cs_topology_build_text("bench", text, n_hosts, platform, error);
 }
 
-/* What is run: a ring, as messages or as one delay, or flows at once. */
+/* Workload: a ring, as messages or as one delay, or simultaneous flows. */
 typedef struct bench_case {
     const ring_case *ring; /* NULL: flows */
     bool delay;

@@ -1,9 +1,9 @@
-/* How long planning takes: bench-plan PLANNER LAYERS DEVICES
+/* Measures planners: bench-plan PLANNER LAYERS DEVICES
  *
  * A random chain with forwards and backwards of up to 4 ms, messages of up to 1 ms each way, and up
  * to 100 MB of weights and of activations per layer; memory without a limit, and then just the
  * average of the weights and of some active micro-batches over the devices. Prints the time that a
- * plan takes, its period and a hash of the pattern, by which a change of answers is seen.
+ * plan takes, its period and a hash of the pattern, to detect changed answers.
  */
 #include "schedules/plan/planner.h"
 #include "sim/base/hash.h"

@@ -8,7 +8,7 @@ without what it asked for, its output is what it always is. It never crashes, ha
 input.
 
 Then each command that can do without a file is run once more, and at its allocations copies of the
-process are made in which the allocation fails: a hundred times as many tries in the same time.
+process are made, and the allocation fails there: a hundred times as many tries in the same time.
 
 With --stacks N, copies are made where a call stack allocates for the 1st, 2nd, 4th, ..., Nth time.
 A search for plans allocates 110,000 times on 2,900 call stacks: this tries each of them, with a
@@ -79,7 +79,7 @@ NOISY = SMALL.replace('"devices"', '"jitter": {"mean": 0.1}, "devices"')
 
 
 def fill(words, **more):
-    """Names of files in the places of what stands for them."""
+    """Replaces placeholders by names of files."""
     names = {'SCENARIO': 'small.json', 'PLANNED': 'planned.json', 'NOISY': 'noisy.json',
              'RUN': 'run.h5', 'NAMED': 'named.json', 'POINTS': 'points.json', **more}
     return [names.get(word, word) for word in words]
@@ -138,7 +138,7 @@ class Command:
 
 
 def read_copies(path):
-    """(allocation, exit status or minus a signal, what it said if that was wrong) of each copy."""
+    """(allocation, exit status or minus a signal, its message if that was wrong) of each copy."""
     found = []
     with open(path, encoding='utf-8', errors='replace') as file:
         for line in file:

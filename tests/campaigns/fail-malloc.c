@@ -1,17 +1,16 @@
-/* Loaded before a program (LD_PRELOAD): its allocation number $FAIL_AT fails, and no other; with
- * $FAIL_COUNT=FILE it writes there how many there were. Those of HDF5 are not counted: version 1.10
- * crashes when one fails.
+/* Loaded before a program (LD_PRELOAD): only its allocation number $FAIL_AT fails; with
+ * $FAIL_COUNT=FILE it writes the number of allocations there. Allocations of HDF5 are not counted:
+ * version 1.10 crashes when one fails.
  *
- * With $FAIL_EACH=FILE each of them fails in turn, or each $FAIL_EVERY-th, in a copy of the process
- * (fork) that goes on from there, while the process itself goes on as if nothing were. FILE gets a
- * line "try NUMBER CODE THREAD" per copy: its exit status, or minus the signal that ended it;
+ * With $FAIL_EACH=FILE each allocation, or each $FAIL_EVERY-th, fails in turn in a copy of the
+ * process (fork) that continues from there, while the process itself continues normally. FILE gets
+ * a line "try NUMBER CODE THREAD" per copy: its exit status, or minus the signal that ended it;
  * "main", or "other" for a thread. A copy has one thread: it ends when it hands something over to
- * others or waits for them. Where the copy crashed or said nothing of memory, what it said and
- * where it was follow. Only for runs without output files: copies have the descriptors of the
- * process.
+ * others or waits for them. If the copy crashed or did not report memory, its message and call
+ * stack follow. Only for runs without output files: copies have the descriptors of the process.
  *
- * With $FAIL_STACKS=N those fail whose call stack (its innermost frames) allocates for the 1st,
- * 2nd, 4th, 8th, ..., Nth time: of a loop, its beginning, and ever fewer of its later turns. */
+ * With $FAIL_STACKS=N, an allocation fails if its call stack (innermost frames) allocates for the
+ * 1st, 2nd, 4th, 8th, ..., Nth time: the first iterations of a loop, and ever fewer later ones. */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT, memfd_create */
 
 #include <dlfcn.h>
@@ -44,7 +43,7 @@ static long fail_at = -1; /* -1: not begun yet */
 static long every = 1;
 static pid_t owner; /* programs that it starts are not attacked */
 static pthread_t main_thread;
-static int report = -1;        /* of copies */
+static int report = -1;        /* number of copies */
 static unsigned long of_stack; /* as $FAIL_STACKS says; 0: not by stacks */
 static bool is_copy, is_alone; /* alone: a copy of a process that had several threads */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* copy at a time */
@@ -53,8 +52,7 @@ static int (*next_wait)(pthread_cond_t *, pthread_mutex_t *, const struct timesp
 
 /* ---- HDF5 in the program ---- */
 
-/* Functions whose names begin with H5, by address: those of HDF5 where it is a part of the
- * program. */
+/* Functions whose names begin with H5, by address: HDF5, if linked into the program. */
 static struct function {
     uintptr_t start, end;
 } * functions;
@@ -141,7 +139,7 @@ __attribute__((destructor)) static void end(void)
 static bool is_of_program(uintptr_t at)
 {
     size_t from = 0, to = n_functions;
-    while (from < to) { /* the first that ends behind it */
+    while (from < to) { /* the first that ends after it */
         const size_t middle = from + (to - from) / 2;
         if (functions[middle].end <= at)
             from = middle + 1;
@@ -170,7 +168,7 @@ static void tell_place(void)
     backtrace_symbols_fd(frames, n, report);
 }
 
-/* What the copy said, when it ended as it should not. */
+/* Reports the output of a copy that ended wrongly. */
 static void tell(long at, int status, bool is_main, int said)
 {
     char text[SAID_BYTES];

@@ -4,7 +4,7 @@
 Each command under each fault: little memory, a small stack, few descriptors, few processes, files
 that may not grow, a folder that cannot be written, no folder for temporary files, standard output
 closed or full; two of it that write one output; an input that changes while it is read; with
---tmpfs (as root) a full disk. It ends in time, by itself, with a message and without
+--tmpfs (as root) a full disk. It ends in time, unaided, with a message and without
 a part of an output; or it does what it always does.
 """
 import argparse
@@ -122,7 +122,7 @@ def attack(sim, words, how, earlier):
             written = file.read()
         if written != earlier and not ('calibrate' in words
                                        or written == whole(sim, words, output)):
-            # the whole one may stand there: what failed came later
+            # the complete file may be there: the failure came later
             return 'harmed an earlier output'
     if made.returncode == 1 and 'preexec_fn' not in how and 'error: ' not in said:
         return f'no message: {said[-200:]}'
@@ -148,8 +148,8 @@ def full_disk(sim, words):
 
 def two_writers(sim, words):
     """At once, of one output: one at least ends well, the other does or says why not, and what
-    stands there is whole. None for a command without an output, and for one that measures anew each
-    time."""
+    is there is complete. None for a command without an output, and for commands that measure again
+    each time."""
     output = next((w for w in words if w.startswith('out/')), None)
     if not output or 'calibrate' in words:
         return None

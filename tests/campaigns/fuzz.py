@@ -2,8 +2,8 @@
 """Fuzz targets: fuzz.py BUILD ROOT [--seconds SECONDS] [--only PARSER...] [--merge]
 
 Runs each parser of a build with libFuzzer and sanitizers (CONTRIBUTING.md says how to make one) for
-so many seconds of CPU time, and prints how much it got, how many inputs it tried and what was
-found. What it tried with success stays in BUILD/found/PARSER, so that a later run goes on from
+SECONDS of CPU time, and prints its share, the number of inputs tried and the errors that were
+found. Successful inputs stay in BUILD/found/PARSER, so that a later run goes on from
 there; what fails is BUILD/found/PARSER-*. With --merge the inputs that reach new code go into the
 corpus, up to 100 in all.
 """
@@ -35,7 +35,7 @@ def cpu_seconds(pid):
 
 
 def has_ended(pid):
-    """Its figures can still be asked for."""
+    """Its metrics are still available."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

@@ -5,7 +5,7 @@ Each command that writes is started again and again and gets SIGKILL, SIGTERM, S
 random moment. Each time: under final names there is what was there before or all of the new result;
 unless it was SIGKILL, no temporary file is left; processes that it started end with it. In the end
 the command runs undisturbed: the result is what it always is, byte by byte, also where it goes on
-from what killed ones had done, and nothing is left behind.
+from the state of the killed ones, and nothing is left over.
 """
 import argparse
 import contextlib
@@ -25,7 +25,7 @@ from processes import find, patient  # pylint: disable=wrong-import-position
 
 ENDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENCE = 60  # s: of a command that was told to end, on a busy machine
-ORPHANS = 5  # s until processes that it started are gone, on a busy machine
+ORPHANS = 5  # s until the processes that it started have ended, on a busy machine
 EARLIER = b'{"schema_version": 1, "sources": []}\n'  # what calibrate may add to
 MODEL = {'uniform': {'layers': 6, 'forward': '1 ms', 'backward': '2 ms', 'weights': '1 MB',
                      'activation': '1 MB'}}
@@ -72,7 +72,7 @@ SEAL = b'simseal1'
 
 
 def contents(path):
-    """The bytes under each final name of an output, a file or a folder, but for hidden ones."""
+    """The bytes under each final name of an output, a file or a folder, except hidden files."""
     found = {}
     names = [path] if os.path.isfile(path) else [
         os.path.join(at, name) for at, _, files in os.walk(path) for name in files]
@@ -104,7 +104,7 @@ def states(pid):
 
 
 def end_stuck(mark):
-    """mpirun that waits for a lock of its own when all that it started has ended: Open MPI 4.1.4,
+    """mpirun that waits for a lock of its own after all its processes have ended: Open MPI 4.1.4,
     in PMIx_server_finalize, once in some hundred times that it is told to end. Its processes are
     gone, and it computes nothing. How many there were."""
     stuck = []

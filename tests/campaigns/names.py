@@ -2,8 +2,8 @@
 """Hostile names: names.py SIM ROOT [-n TRIES] [--seed N]
 
 Puts texts that shells, gnuplot, HTML, SVG, JSON and terminals would take for commands into each
-string and key of scenarios, of what they name, of costs and of points, into options, and into names
-of files; then does what sim can do with the file. Nothing is started, no file appears but the
+string and key of scenarios, of files they name, of costs and of points, into options, and into
+names of files; then does what sim can do with the file. Nothing is started, no file appears but the
 output, pages, pictures and documents stay well-formed and have no elements that others do not have,
 and what is printed is UTF-8 without control characters, and with --json one document. Without -n,
 each text in each place.
@@ -22,7 +22,7 @@ import xml.etree.ElementTree
 
 OUTPUTS = ('.h5', '.svg', '.html', 'out.json')
 LIMIT = 60  # s, on a busy machine
-MARK = 'pwned'  # a file of this name appears when a text is taken for a command
+MARK = 'pwned'  # a file of this name appears if a text is executed as a command
 TEXTS = (
     '$(touch pwned)', '`touch pwned`', '; touch pwned;', '| touch pwned', "'; touch pwned; '",
     '"; touch pwned; "',
@@ -131,7 +131,7 @@ ARGUMENTS = (  # TEXT is what is hostile; a picture, a page, or none
 
 
 class Page(html.parser.HTMLParser):
-    """Which elements a page has, with which attributes."""
+    """Elements of a page, with their attributes."""
 
     def __init__(self, text):
         super().__init__()
@@ -313,9 +313,9 @@ def read_documents(asked):
 
 
 def tries():
-    """(method, what it is given before the text)"""
+    """(method, its arguments before the text)"""
     for name, document in DOCUMENTS.items():
-        seen = set()  # one of many that are alike
+        seen = set()  # report similar errors once
         for path in strings(document):
             kind = tuple(part if isinstance(part, str) or part is None else 0 for part in path)
             if kind not in seen:

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The random platforms have round bandwidths, from which few roundings follow: these are uneven.
- * And slow: a message takes seconds, of which the last bits of a double are a share of a picosecond
- * that is often seen. */
+/* Bandwidths of the random platforms are round numbers, which cause few roundings; these are not.
+ * And slow: messages take seconds, so the last bits of a double are a share of a picosecond that
+ * often shows. */
 static const double slower = 1e-8;
 static const cs_noise noise = {
     .jitter = {CS_SPREAD_BETA, 0.2, 0.1, 1},

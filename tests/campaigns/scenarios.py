@@ -57,7 +57,7 @@ def extreme(draw):
 
 
 def near(value, draw):
-    """A number beside one that is right."""
+    """A number near a correct one."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return extreme(draw)
     return draw.choice((value + 1, value - 1, value * 2, value / 2, -value, value * 1000,
@@ -122,7 +122,7 @@ class Run:
         self.ends = collections.Counter()
 
     def limit(self):
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it in what it starts with &
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells ignore it in commands started with &
         if self.asked.memory:
             resource.setrlimit(resource.RLIMIT_AS,
                                (self.asked.memory << 20, self.asked.memory << 20))

@@ -2,8 +2,8 @@
 """The script of docs/how-to/many-machines.md under Slurm: slurm.py SIM ROOT [--short]
 
 munged, slurmctld and two slurmd, each with one processor, run on this machine in a temporary
-folder, and are stopped at the end. The page's script is submitted: its file is that of one process,
-bit for bit. Then a job is cancelled, and a process of another one killed; the same script,
+folder, and are stopped at the end. The page's script is submitted: its file equals the file of one
+process, bit for bit. Then a job is cancelled, and a process of another one killed; the same script,
 submitted again, does the rest. Needs root, slurm-wlm, munge and mpirun; is skipped, with the
 reason, where they are missing.
 """

@@ -1,5 +1,5 @@
-/* config.json of transformers: whatever is read becomes a chain whose parameters are those of the
- * network. */
+/* config.json of transformers: everything that is accepted becomes a chain with the parameters of
+ * the network. */
 #include "sim/model/foreign/huggingface.h"
 #include "sim/model/net-model.h"
 

@@ -1,5 +1,6 @@
-/* Any bytes as JSON. What is taken must print, the printed text must read back as the same document
- * and print the same again; reading it as fields and setting a value in it must not break it. */
+/* Any bytes as JSON. Accepted documents can be printed, and the printed text reads back as the same
+ * document and prints the same again. Reading one as fields, or setting a value in it, must not
+ * break it. */
 #include "sim/base/field.h"
 #include "sim/base/json.h"
 #include "sim/base/time.h"
@@ -89,7 +90,7 @@ static void check_fields(const cJSON *root)
     cs_arena_finish(&arena);
 }
 
-/* The input is a pointer up to its first blank and a value behind it. */
+/* The input is a pointer up to its first blank, then a value. */
 static void check_setting(const char *text)
 {
     static const char document[] = "{\"a\":{\"b\":[1,{\"c\":2}]},\"d\":3}";

@@ -1,4 +1,5 @@
-/* Networks as JSON: what is read can be costed, written and read again, with as many operators. */
+/* Networks as JSON: accepted networks can be costed, written and read again, with the same number
+ * of operators. */
 #include "sim/model/net-file.h"
 
 #include "sim/model/net-json.h"

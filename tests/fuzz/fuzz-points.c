@@ -1,6 +1,6 @@
-/* Measured points: each one that is read either names what is missing or makes a scenario, which is
- * read or refused with a message. Left out are scenarios of so many devices or layers that they only
- * take long. */
+/* Measured points: each accepted point either names a missing feature or makes a scenario, which is
+ * accepted or refused with a message. Scenarios with too many devices or layers are skipped, as
+ * they only take long. */
 #include "sim/run/recipe/recipe.h"
 #include "sim/run/scenario/scenario.h"
 #include "sim/study/validate/points.h"

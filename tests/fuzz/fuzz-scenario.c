@@ -1,6 +1,6 @@
-/* Scenarios: whatever is read resolves to itself, and small ones run to their end. Left out is what
- * names a file, for the fuzzer would ask for /dev/tty, and what has so many devices or layers that
- * it only takes long. */
+/* Scenarios: everything that is accepted resolves to itself, and small ones run to their end.
+ * Skipped are names of files, since the fuzzer would ask for /dev/tty, and scenarios with too many
+ * devices or layers, which only take long. */
 #include "sim/run/simulate.h"
 
 #include <stdlib.h>

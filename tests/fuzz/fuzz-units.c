@@ -1,5 +1,5 @@
-/* The first byte chooses the quantity ("0" to "4"), the rest is the text. What is taken is finite,
- * and reads back, up to rounding, from how it is shown. */
+/* The first byte chooses the quantity ("0" to "4"), the rest is the text. Accepted values are
+ * finite, and read back from their printed form, up to rounding. */
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
@@ -17,8 +17,8 @@ static void require(bool condition)
         abort();
 }
 
-/* 17 digits are exact; what is left is one rounding for scaling down and one for scaling up. The
- * largest doubles may round up to what is none. */
+/* 17 digits are exact; the remaining errors are one rounding each for scaling down and up. The
+ * largest doubles may round up to infinity. */
 static void check_shown(double value, cs_quantity quantity)
 {
     char text[CS_UNITS_TEXT_BYTES];

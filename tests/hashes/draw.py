@@ -3,7 +3,7 @@
 
 Prints one scenario a line: 200 that are valid, spread evenly over all schedules and drawn over
 models, platforms, partitions, collectives and noise, always the same ones for the same program. The
-file is kept, so that a change of this script, or of what is valid, changes no row of the guard.
+file is kept, so that a change of this script, or of validity, changes no row of the guard.
 """
 import json
 import os

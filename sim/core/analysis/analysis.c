@@ -6,24 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is looked up again and again: what each task waited for, each device's tasks in the order in
- * which they ran, when each mini-batch ended. */
+/* Lookups: what each task waited for, each device's tasks in order of time, the end of each
+ * mini-batch. */
 typedef struct study {
     const cs_graph *graph;
     const cs_trace *trace;
-    uint32_t *latest;         /* per task: the predecessor by edge that ended last, the lowest id
-                               * among equals; or CS_NONE */
-    uint32_t *rank;           /* orders tasks that ran in no time at one instant; NULL when a
-                               * device has no two of them */
-    uint32_t *first_occupant; /* n_devices + 1 */
-    uint32_t *occupants;      /* per device, by time: compute tasks and blocking transfers */
-    cs_time
-        *batch_end; /* per mini-batch: end of its compute, no earlier than that of those before */
-    bool *flushed;  /* per mini-batch: all its work ended before that of later ones started */
-    uint32_t last;  /* the task that ended last, the lowest id among equals; or CS_NONE */
+    uint32_t *latest;         /* per task: the predecessor by edge that ended last (lowest id if
+                               * equal), or CS_NONE */
+    uint32_t *rank;           /* orders tasks of no duration at the same instant; NULL: no device
+                               * has two of them */
+    uint32_t *first_occupant; /* per device: index of its first entry in `occupants`; n_devices +
+                               * 1 */
+    uint32_t *occupants;      /* per device, by time: computations and blocking transfers */
+    cs_time *batch_end;       /* per mini-batch: when it and all earlier ones have been computed */
+    bool *flushed; /* per mini-batch: all its work ended before work of later ones started */
+    uint32_t last; /* task that ended last (lowest id if equal), or CS_NONE */
 } study;
 
-/* ---- building the study ---- */
+/* ---- building the lookups ---- */
 
 static bool occupies(const cs_class *cls)
 {
@@ -55,11 +55,12 @@ static uint32_t rank_of(const study *s, uint32_t task)
     return s->rank ? s->rank[task] : 0;
 }
 
-/* By id where ids rise along all edges: alike parts of a run are then ranked alike. */
+/* Ranks tasks by id if ids rise along all edges, so that similar parts of a run are ranked
+ * alike. */
 static bool rank_tasks(study *s)
 {
     size_t n = (size_t)s->graph->n_tasks + 1;
-    s->rank = malloc(3 * n * sizeof(*s->rank)); /* with scratch behind it */
+    s->rank = malloc(3 * n * sizeof(*s->rank)); /* followed by scratch space */
     if (!s->rank)
         return false;
     if (cs_graph_ids_rise(s->graph)) {
@@ -91,7 +92,7 @@ static int compare_occupants(const void *left, const void *right)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* The devices that a task occupied; returns how many. */
+/* Lists the devices that a task occupied; returns their number. */
 static uint32_t occupied(const study *s, uint32_t task, uint32_t devices[2])
 {
     const cs_class *cls = cs_graph_class(s->graph, task);
@@ -102,7 +103,8 @@ static uint32_t occupied(const study *s, uint32_t task, uint32_t devices[2])
     return cls->blocking && cls->peer != cls->device ? 2 : 1;
 }
 
-/* Lists them device by device, in order of task: first[d + 1] becomes the end of device d. */
+/* Lists the occupants device by device, in order of id; first[d + 1] becomes the end of device
+ * d. */
 static bool gather_occupants(study *s, uint32_t *first)
 {
     uint32_t devices[2], n_devices = s->graph->n_devices;
@@ -118,7 +120,7 @@ static bool gather_occupants(study *s, uint32_t *first)
     return s->occupants;
 }
 
-/* A device that runs its program has its tasks in order. */
+/* Skips sorting if tasks are already in order, as on devices that run a program. */
 static void sort_occupants(occupant *of, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -129,7 +131,7 @@ static void sort_occupants(occupant *of, uint32_t n)
     }
 }
 
-/* Ranks them where spans do not tell which of two was first. False when memory runs out. */
+/* Orders a device's tasks, by rank if their spans are equal. Returns false if memory runs out. */
 static bool order_occupants(study *s, occupant *of, uint32_t n)
 {
     bool tie = false;
@@ -146,7 +148,7 @@ static bool order_occupants(study *s, occupant *of, uint32_t n)
     return true;
 }
 
-/* Puts the tasks of each device in order, one device at a time. */
+/* Orders the tasks of each device, one device at a time. */
 static bool list_occupants(study *s)
 {
     const uint32_t n_devices = s->graph->n_devices;
@@ -171,30 +173,12 @@ static bool list_occupants(study *s)
     return done;
 }
 
-/* When the work of each mini-batch ran. Updates are not counted as work: they follow the flush. */
+/* Span of each mini-batch's work. Updates do not count as work: they follow the flush. */
 typedef struct batch_work {
     cs_time *start, *end;
 } batch_work;
 
-static void note_batch(study *s, batch_work *work, uint32_t task)
-{
-    const cs_class *cls = cs_graph_class(s->graph, task);
-    cs_span span = s->trace->spans[task];
-    uint32_t batch = cs_graph_mini_batch(s->graph, task);
-    if (cs_kind_group_of(cls->kind) != CS_GROUP_COMPUTE || span.start < 0)
-        return;
-    if (span.end > s->batch_end[batch])
-        s->batch_end[batch] = span.end;
-    if (cls->kind == CS_UPDATE)
-        return;
-    if (span.end > work->end[batch])
-        work->end[batch] = span.end;
-    if (span.start < work->start[batch])
-        work->start[batch] = span.start;
-}
-
-/* A mini-batch is flushed when no work of a later one started before its own, and that of those
- * before it, had ended. */
+/* A mini-batch is flushed if no work of a later one started before all work up to it had ended. */
 static void find_flushes(study *s, batch_work *work)
 {
     uint32_t n = s->graph->n_batches;
@@ -220,8 +204,21 @@ static bool find_batches(study *s)
     bool complete = s->batch_end && s->flushed && work.start && work.end;
     for (size_t b = 0; complete && b < n; b++)
         work.start[b] = CS_TIME_MAX;
-    for (uint32_t task = 0; complete && task < s->graph->n_tasks; task++)
-        note_batch(s, &work, task);
+    for (uint32_t task = 0; complete && task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        cs_span span = s->trace->spans[task];
+        uint32_t batch = cs_graph_mini_batch(s->graph, task);
+        if (cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE && span.start >= 0) {
+            if (span.end > s->batch_end[batch])
+                s->batch_end[batch] = span.end;
+            if (cls->kind != CS_UPDATE) {
+                if (span.end > work.end[batch])
+                    work.end[batch] = span.end;
+                if (span.start < work.start[batch])
+                    work.start[batch] = span.start;
+            }
+        }
+    }
     if (complete)
         find_flushes(s, &work);
     free(work.start);
@@ -229,43 +226,27 @@ static bool find_batches(study *s)
     return complete;
 }
 
-static uint32_t last_task(const study *s)
+static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
 {
+    *s = (study){.graph = graph, .trace = trace};
     uint32_t last = CS_NONE;
     for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
         cs_span span = s->trace->spans[task];
         if (span.start >= 0 && (last == CS_NONE || span.end > s->trace->spans[last].end))
             last = task;
     }
-    return last;
-}
-
-static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
-{
-    *s = (study){.graph = graph, .trace = trace};
-    s->last = last_task(s);
+    s->last = last;
     return find_latest(s) && list_occupants(s) && find_batches(s);
 }
 
-static void study_finish(study *s)
-{
-    free(s->latest);
-    free(s->rank);
-    free(s->first_occupant);
-    free(s->occupants);
-    free(s->batch_end);
-    free(s->flushed);
-    *s = (study){0};
-}
-
-/* ---- where time went ---- */
+/* ---- use of time ---- */
 
 static bool is_transfer(const study *s, uint32_t task)
 {
     return cs_graph_class(s->graph, task)->kind == CS_TRANSFER;
 }
 
-/* Where the time of one device goes: sums, and the stretches themselves. */
+/* Use of one device's time: sums and intervals. */
 typedef struct account {
     cs_time_use *use;
     cs_wait *waits;
@@ -285,7 +266,7 @@ static void note_wait(account *of, cs_wait_cause cause, cs_time start, cs_time e
     of->waits[of->n++] = (cs_wait){start, end, of->device, cause};
 }
 
-/* The device is held up by the transfer. */
+/* Adds the time that a transfer holds up a device. */
 static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
 {
     use->communication += time;
@@ -314,8 +295,8 @@ static void account_flush(account *of, cs_time start, cs_time end)
     note_wait(of, CS_WAIT_FLUSH, start, end);
 }
 
-/* Divides the idle time [from, until) by walking back from `task`, which ended last before that: as
- * far as to what the device's own stage waits for. */
+/* Explains the idle time [from, until) by walking back from `task`, the last to end before it, as
+ * far as the device's own stage is concerned. */
 static void explain_back(const study *s, uint32_t task, cs_time from, cs_time until, account *of)
 {
     bool between_stages = false;
@@ -325,7 +306,7 @@ static void explain_back(const study *s, uint32_t task, cs_time from, cs_time un
             break;
         between_stages = for_stages;
         cs_span span = s->trace->spans[task];
-        if (span.end < until) { /* ready, and yet it did not start: waiting for a device */
+        if (span.end < until) { /* the next task was ready but waited for a device */
             cs_time ready = span.end > from ? span.end : from;
             account_dependency(of, ready, until);
             until = ready;
@@ -340,7 +321,7 @@ static void explain_back(const study *s, uint32_t task, cs_time from, cs_time un
     account_dependency(of, from, until);
 }
 
-/* Those from the first one on were found from the last back. */
+/* Reverses the waits from index `first` on, which were found backwards. */
 static void reverse_waits(account *of, uint32_t first)
 {
     for (uint32_t last = of->n; first + 1 < last; first++) {
@@ -350,7 +331,7 @@ static void reverse_waits(account *of, uint32_t first)
     }
 }
 
-/* The idle time of a device before `task`; `before` ran on it before, or is CS_NONE. */
+/* Explains the idle time before `task`. `before`: the previous task on the device, or CS_NONE. */
 static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from, account *of)
 {
     cs_time until = s->trace->spans[task].start;
@@ -365,21 +346,6 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
     }
     const uint32_t first = of->n;
     explain_back(s, s->latest[task], from, until, of);
-    reverse_waits(of, first);
-}
-
-/* After the device's last task. Behind the last computation of a run nothing but messages are under
- * way, which the next mini-batch would wait for. */
-static void explain_end(const study *s, cs_time from, account *of)
-{
-    const uint32_t n = s->graph->n_batches;
-    const cs_time end = s->trace->makespan;
-    const cs_time ended = n > 0 && !s->trace->stopped ? s->batch_end[n - 1] : end;
-    account_flush(of, from, ended > from ? ended : from);
-    from = ended > from ? ended : from;
-    const uint32_t first = of->n;
-    if (from < end)
-        explain_back(s, s->last, from, end, of);
     reverse_waits(of, first);
 }
 
@@ -400,13 +366,24 @@ static void explain_device(const study *s, account *of)
         now = span.end;
         before = task;
     }
-    explain_end(s, now, of);
+    /* Explain the time after the device's last task. After the last computation of a run only
+     * messages remain, which the next mini-batch would wait for. */
+    cs_time from = now;
+    const uint32_t n = s->graph->n_batches;
+    const cs_time end = s->trace->makespan;
+    const cs_time ended = n > 0 && !s->trace->stopped ? s->batch_end[n - 1] : end;
+    account_flush(of, from, ended > from ? ended : from);
+    from = ended > from ? ended : from;
+    const uint32_t first = of->n;
+    if (from < end)
+        explain_back(s, s->last, from, end, of);
+    reverse_waits(of, first);
 }
 
-/* ---- each stretch ---- */
+/* ---- intervals ---- */
 
-/* Three numbers: how many devices its own comes behind that of the one before, with the cause in
- * the lowest bits; how long nothing was noted of the device before it; and its length. */
+/* An interval is packed into three numbers: increase of the device, with the cause in the lowest
+ * bits; time since the device's previous interval; length. */
 enum { NUMBERS = 3, CAUSES = 4 };
 
 static bool add_wait(cs_waits *waits, const cs_wait *wait)
@@ -442,7 +419,7 @@ bool cs_wait_next(cs_wait_reader *reader, cs_wait *wait)
     return true;
 }
 
-/* Stretches that follow each other for one cause become one. */
+/* Merges adjacent intervals with the same cause. */
 static bool keep_waits(const account *of, cs_waits *waits)
 {
     for (uint32_t i = 0, next; i < of->n; i = next) {
@@ -478,8 +455,8 @@ static bool explain_devices(const study *s, cs_analysis *analysis)
 
 /* ---- the critical path ---- */
 
-/* The task before `task` on one of the devices that it occupies, with the latest end; or CS_NONE.
- */
+/* Returns the task with the latest end that ran before `task` on a device that it occupies; or
+ * CS_NONE. */
 static uint32_t occupant_before(const study *s, uint32_t task)
 {
     const cs_class *cls = cs_graph_class(s->graph, task);
@@ -487,7 +464,7 @@ static uint32_t occupant_before(const study *s, uint32_t task)
     uint32_t latest = CS_NONE;
     for (uint32_t d = 0; occupies(cls) && d < 2; d++) {
         uint32_t low = s->first_occupant[devices[d]], high = s->first_occupant[devices[d] + 1];
-        while (low < high) { /* the place of `task` in the device's order */
+        while (low < high) { /* find the position of `task` in the device's order */
             uint32_t middle = low + (high - low) / 2, other = s->occupants[middle];
             occupant a = {s->trace->spans[other], other, rank_of(s, other)};
             occupant b = {s->trace->spans[task], task, rank_of(s, task)};
@@ -505,15 +482,17 @@ static uint32_t occupant_before(const study *s, uint32_t task)
     return latest;
 }
 
-/* In a measured run a task may start before one that it follows: a sender goes on while its message
- * still waits for the receiver. What is as early may be followed: edges have no cycles. */
+/* Whether a task ran later than another. In a measured run a task may start before its predecessor:
+ * a sender proceeds while its message still waits for the receiver. Tasks with equal spans can be
+ * followed, since edges have no cycles. */
 static bool is_later(const study *s, uint32_t task, uint32_t than)
 {
     const cs_span a = s->trace->spans[task], b = s->trace->spans[than];
     return a.start != b.start ? a.start > b.start : a.end > b.end;
 }
 
-/* What `task` waited for last: a predecessor by edge, or the device. */
+/* Returns what `task` waited for last: a predecessor by edge, or the previous task on the
+ * device. */
 static uint32_t cause(const study *s, uint32_t task)
 {
     uint32_t edge = s->latest[task], device = occupant_before(s, task);
@@ -524,7 +503,7 @@ static uint32_t cause(const study *s, uint32_t task)
     return s->trace->spans[device].end > s->trace->spans[edge].end ? device : edge;
 }
 
-/* Steps as they are found, from the end of the path; with no room they are only counted. */
+/* Steps found so far, from the end of the path; steps without room are only counted. */
 typedef struct path_walk {
     cs_path_step *steps;
     uint32_t room, n;
@@ -537,8 +516,8 @@ static void add_step(path_walk *walk, uint32_t task, cs_time start, cs_time end)
         walk->steps[walk->room - walk->n] = (cs_path_step){task, start, end};
 }
 
-/* From the task that ended last back to time 0. Of tasks that overlap, as they may in a measured
- * run, an earlier one counts until the later one starts. */
+/* Walks from the task that ended last back to time 0. If tasks overlap, as in a measured run, the
+ * earlier one counts until the later one starts. */
 static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
 {
     path_walk walk = {steps, room, 0};
@@ -555,41 +534,7 @@ static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
     return walk.n;
 }
 
-static void sum_path(const study *s, cs_analysis *analysis)
-{
-    for (uint32_t i = 0; i < analysis->n_steps; i++) {
-        const cs_path_step *step = &analysis->steps[i];
-        cs_time time = step->end - step->start;
-        if (step->task == CS_NONE)
-            analysis->path.dependency += time;
-        else if (is_transfer(s, step->task))
-            add_exposed(s, step->task, time, &analysis->path);
-        else
-            analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
-    }
-}
-
-/* ---- the figures ---- */
-
-/* Parts over all time, both exact as long as they are below 2^53 ps. */
-static void set_fractions(cs_analysis *analysis)
-{
-    const __int128 all = (__int128)analysis->makespan * analysis->n_devices;
-    const double whole = all > 0 ? (double)all : 1;
-    __int128 idle = all, communication = 0, waiting = 0, flush = 0;
-    for (uint32_t d = 0; d < analysis->n_devices; d++) {
-        const cs_time_use *use = &analysis->devices[d];
-        for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
-            idle -= use->compute[kind];
-        communication += use->communication;
-        waiting += (__int128)use->dependency + use->flush;
-        flush += use->flush;
-    }
-    analysis->bubble_fraction = (double)idle / whole;
-    analysis->exposed_communication_fraction = (double)communication / whole;
-    analysis->pipeline_bubble_fraction = (double)waiting / whole;
-    analysis->flush_fraction = (double)flush / whole;
-}
+/* ---- metrics ---- */
 
 static cs_time find_middle(const study *s)
 {
@@ -632,19 +577,27 @@ static cs_mean_use mean_of(const cs_analysis *analysis)
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size)
 {
     const uint32_t first = n_batches / 4, last = n_batches - 1 - n_batches / 4;
-    set_fractions(analysis);
+    /* Sums are exact, and fractions are exact up to 2^53 ps. */
+    const __int128 all = (__int128)analysis->makespan * analysis->n_devices;
+    const double whole = all > 0 ? (double)all : 1;
+    __int128 idle = all, communication = 0, waiting = 0, flush = 0;
+    for (uint32_t d = 0; d < analysis->n_devices; d++) {
+        const cs_time_use *use = &analysis->devices[d];
+        for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
+            idle -= use->compute[kind];
+        communication += use->communication;
+        waiting += (__int128)use->dependency + use->flush;
+        flush += use->flush;
+    }
+    analysis->bubble_fraction = (double)idle / whole;
+    analysis->exposed_communication_fraction = (double)communication / whole;
+    analysis->pipeline_bubble_fraction = (double)waiting / whole;
+    analysis->flush_fraction = (double)flush / whole;
     analysis->mean = mean_of(analysis);
     analysis->iteration_time =
         cs_time_seconds(analysis->middle) / (n_batches > 1 ? last - first : 1);
     if (analysis->iteration_time > 0)
         analysis->throughput = batch_size / analysis->iteration_time;
-}
-
-/* What is stood for did the same. */
-static void unfold(const cs_graph *graph, cs_time_use *devices)
-{
-    for (uint32_t d = 0; d < graph->n_devices; d++)
-        devices[d] = devices[cs_graph_stand_in(graph, d)];
 }
 
 static bool analyse(study *s, cs_analysis *analysis)
@@ -661,7 +614,16 @@ static bool analyse(study *s, cs_analysis *analysis)
     if (!explain_devices(s, analysis))
         return false;
     walk_path(s, analysis->steps, analysis->n_steps);
-    sum_path(s, analysis);
+    for (uint32_t i = 0; i < analysis->n_steps; i++) {
+        const cs_path_step *step = &analysis->steps[i];
+        cs_time time = step->end - step->start;
+        if (step->task == CS_NONE)
+            analysis->path.dependency += time;
+        else if (is_transfer(s, step->task))
+            add_exposed(s, step->task, time, &analysis->path);
+        else
+            analysis->path.compute[cs_graph_class(s->graph, step->task)->kind] += time;
+    }
     analysis->middle = find_middle(s);
     if (s->graph->n_batches == 1 && !s->trace->stopped)
         analysis->behind = s->trace->makespan - s->batch_end[0];
@@ -683,10 +645,19 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     cs_analysis made;
     study s = {.graph = graph, .trace = trace};
     bool complete = analyse(&s, &made);
-    study_finish(&s); /* what comes next takes as much memory */
+    /* Free the lookups now: the next step takes as much memory. */
+    free(s.latest);
+    free(s.rank);
+    free(s.first_occupant);
+    free(s.occupants);
+    free(s.batch_end);
+    free(s.flushed);
     complete = complete && cs_overlap_find(graph, trace, made.devices);
-    if (complete && graph->stands_for)
-        unfold(graph, made.devices);
+    if (complete && graph->stands_for) {
+        /* Copy results to represented devices. */
+        for (uint32_t d = 0; d < graph->n_devices; d++)
+            made.devices[d] = made.devices[cs_graph_stand_in(graph, d)];
+    }
     if (complete)
         cs_analysis_set_rates(&made, graph->n_batches, batch_size);
     cs_status status = complete ? cs_staleness_find(graph, trace, &made.staleness, error)

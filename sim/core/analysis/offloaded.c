@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-/* Memory of a host that is taken, or given back: then `bytes` is negative. */
+/* Allocation of host memory; `bytes` is negative if memory is freed. */
 typedef struct change {
     uint32_t device;
     cs_time time;
     int64_t bytes;
 } change;
 
-/* What is given back at an instant comes before what is taken then. */
+/* Frees come before allocations of the same instant. */
 static int compare_changes(const void *left, const void *right)
 {
     const change *a = left, *b = right;
@@ -22,43 +22,20 @@ static int compare_changes(const void *left, const void *right)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* A copy to the host frees memory of the device; a copy back takes some. */
-static bool goes_to_host(const cs_graph *graph, const cs_class *cls)
-{
-    return cls->n_effects > 0 && graph->effects[cls->first_effect].bytes < 0;
-}
-
-static bool is_copy(const cs_class *cls)
-{
-    return cls->kind == CS_TRANSFER && cls->purpose == CS_PURPOSE_HOST;
-}
-
 static uint32_t list_changes(const cs_graph *graph, const cs_trace *trace, change *all)
 {
     uint32_t n = 0;
     for (uint32_t t = 0; t < graph->n_tasks; t++) {
         const cs_class *cls = cs_graph_class(graph, t);
-        if (!is_copy(cls))
+        if (!(cls->kind == CS_TRANSFER && cls->purpose == CS_PURPOSE_HOST))
             continue;
-        if (all && goes_to_host(graph, cls))
+        if (all && (cls->n_effects > 0 && graph->effects[cls->first_effect].bytes < 0))
             all[n] = (change){cls->device, trace->spans[t].start, cls->bytes};
         else if (all)
             all[n] = (change){cls->device, trace->spans[t].end, -cls->bytes};
         n++;
     }
     return n;
-}
-
-static void find_peaks(const cs_graph *graph, const change *all, uint32_t n, int64_t *peaks)
-{
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t *peak = &peaks[all[i].device];
-        bytes = (i > 0 && all[i - 1].device != all[i].device ? 0 : bytes) + all[i].bytes;
-        *peak = bytes > *peak ? bytes : *peak;
-    }
-    for (uint32_t d = 0; d < graph->n_devices; d++)
-        peaks[d] = peaks[cs_graph_stand_in(graph, d)];
 }
 
 cs_status cs_offloaded_peaks(const cs_graph *graph, const cs_trace *trace, int64_t **peaks,
@@ -77,7 +54,14 @@ cs_status cs_offloaded_peaks(const cs_graph *graph, const cs_trace *trace, int64
     }
     (void)list_changes(graph, trace, all);
     cs_vector_sort(all, n, sizeof(*all), compare_changes);
-    find_peaks(graph, all, n, made);
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t *peak = &made[all[i].device];
+        bytes = (i > 0 && all[i - 1].device != all[i].device ? 0 : bytes) + all[i].bytes;
+        *peak = bytes > *peak ? bytes : *peak;
+    }
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        made[d] = made[cs_graph_stand_in(graph, d)];
     free(all);
     *peaks = made;
     return CS_OK;

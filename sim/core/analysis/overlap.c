@@ -7,8 +7,8 @@
 /* Kinds of spans: messages, computations, and collectives that are delays. */
 enum { TRANSFERS, COMPUTATIONS, DELAYS, SORTS };
 
-/* The tasks of each device and sort, one after the other, in order: those of sort s of device d
- * from first[SORTS * d + s] to the next one. */
+/* Tasks of each device and sort, in order of id: sort s of device d begins at first[SORTS * d +
+ * s]. */
 typedef struct tasks_of_devices {
     size_t *first;
     uint32_t *tasks;
@@ -21,7 +21,7 @@ typedef struct use_span {
     uint8_t purpose; /* cs_purpose */
 } use_span;
 
-/* Of the ranks of a collective that is one delay, the devices that are simulated. */
+/* Lists the simulated devices among the ranks of a collective that is one delay. */
 static uint32_t devices_of_ranks(const cs_graph *graph, uint32_t group, uint32_t *out)
 {
     const cs_group *ranks = &graph->groups[group];
@@ -34,7 +34,7 @@ static uint32_t devices_of_ranks(const cs_graph *graph, uint32_t group, uint32_t
     return n;
 }
 
-/* The devices that a task takes time of: at most two, or all. */
+/* Lists the devices whose time a task takes: at most two, or all ranks. */
 static uint32_t devices_of(const cs_graph *graph, const cs_trace *trace, uint32_t task,
                            uint32_t *out, uint32_t *sort)
 {
@@ -59,9 +59,10 @@ static int by_start(const void *left, const void *right)
     return 0;
 }
 
-enum { MOST_MOVES = 16 }; /* of each span, on average */
+enum { MOST_MOVES = 16 }; /* moves per span, on average */
 
-/* Tasks are mostly added in the order in which they run: few are out of order, and not by far. */
+/* Insertion sort, since tasks are mostly listed in order of time; falls back to
+ * qsort. */
 static void sort_spans(use_span *at, size_t n)
 {
     for (size_t i = 1, moves = 0; i < n; i++) {
@@ -78,7 +79,7 @@ static void sort_spans(use_span *at, size_t n)
     }
 }
 
-/* The sort of which the next span starts first; there is one. */
+/* Returns the sort with the next span to start. There is at least one left. */
 static uint32_t next_sort(const use_span *const *next, const use_span *const *end)
 {
     if (next[TRANSFERS] == end[TRANSFERS])
@@ -89,10 +90,10 @@ static uint32_t next_sort(const use_span *const *next, const use_span *const *en
                : TRANSFERS;
 }
 
-/* Transfers, then computations, each sort in order of starts. They are taken one after the other in
- * order of their starts: the latest end of each sort so far is all that must be known of those
- * before, as what comes adds only what lies behind it. Time in which both sorts have begun and
- * neither has ended is hidden; it is counted when the later of the two begins or goes on. */
+/* Sweeps over transfers and computations in order of starts. `at` holds the transfers, then the
+ * computations, each sorted by start. Of the spans so far, only the latest end of each sort
+ * matters, because a new span only adds the time beyond it. Time while both sorts are active is
+ * overlapped; it is counted when the later of the two starts or is extended. */
 static void add_spans(const use_span *at, size_t n_transfers, size_t n_computations,
                       cs_time_use *use)
 {
@@ -117,7 +118,7 @@ static void add_spans(const use_span *at, size_t n_transfers, size_t n_computati
     }
 }
 
-/* first[i + 1] becomes the end of the i-th tasks as they are listed. */
+/* Lists the tasks; first[i + 1] becomes the end of entry i. */
 static bool list_tasks(const cs_graph *graph, const cs_trace *trace, uint32_t *devices,
                        tasks_of_devices *list)
 {
@@ -139,7 +140,7 @@ static bool list_tasks(const cs_graph *graph, const cs_trace *trace, uint32_t *d
 /* Returns how long a device has computed until `time`. `at`: its computations, in order. */
 static cs_time computed_until(const use_span *at, size_t n, cs_time time)
 {
-    size_t low = 0, high = n; /* the first that begins at that time or later */
+    size_t low = 0, high = n; /* low becomes the first that begins at `time` or later */
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (at[middle].start < time)
@@ -153,23 +154,7 @@ static cs_time computed_until(const use_span *at, size_t n, cs_time time)
     return last->before + (last->end < time ? last->end : time) - last->start;
 }
 
-/* Delays of a device do not slow each other down, so each counts in full. Otherwise the reported
- * rate could exceed the bandwidth of the links. */
-static void add_delays(use_span *computed, size_t n_computed, const use_span *delays,
-                       size_t n_delays, cs_time_use *use)
-{
-    for (size_t i = 1; i < n_computed; i++)
-        computed[i].before = computed[i - 1].before + computed[i - 1].end - computed[i - 1].start;
-    for (size_t i = 0; i < n_delays; i++) {
-        const use_span *delay = &delays[i];
-        use->active += delay->end - delay->start;
-        use->active_for[delay->purpose] += delay->end - delay->start;
-        use->hidden += computed_until(computed, n_computed, delay->end) -
-                       computed_until(computed, n_computed, delay->start);
-    }
-}
-
-/* In place of all at once, one device's at a time: there may be several for each task. */
+/* Handles one device at a time, to save memory: there may be several spans per task. */
 static bool add_devices(const cs_graph *graph, const cs_trace *trace, const tasks_of_devices *list,
                         cs_time_use *devices)
 {
@@ -191,29 +176,24 @@ static bool add_devices(const cs_graph *graph, const cs_trace *trace, const task
         sort_spans(of + n[TRANSFERS], n[COMPUTATIONS]);
         add_spans(of, n[TRANSFERS], n[COMPUTATIONS], &devices[d]);
         use_span *computed = of + n[TRANSFERS];
-        add_delays(computed, n[COMPUTATIONS], computed + n[COMPUTATIONS], n[DELAYS], &devices[d]);
+        /* Add delays. They do not slow each other down, so each counts in full; otherwise the
+         * reported rate could exceed the bandwidth of the links. */
+        const use_span *delays = computed + n[COMPUTATIONS];
+        cs_time_use *use = &devices[d];
+        for (size_t i = 1; i < n[COMPUTATIONS]; i++)
+            computed[i].before =
+                computed[i - 1].before + computed[i - 1].end - computed[i - 1].start;
+        for (size_t i = 0; i < n[DELAYS]; i++) {
+            const use_span *delay = &delays[i];
+            use->active += delay->end - delay->start;
+            use->active_for[delay->purpose] += delay->end - delay->start;
+            use->hidden += computed_until(computed, n[COMPUTATIONS], delay->end) -
+                           computed_until(computed, n[COMPUTATIONS], delay->start);
+        }
     }
     const bool done = of;
     free(of);
     return done;
-}
-
-/* The time of collectives that delays leave out, since the ranks compute meanwhile. */
-static void add_hidden(const cs_graph *graph, const cs_trace *trace, uint32_t *scratch,
-                       cs_time_use *devices)
-{
-    for (uint32_t task = 0; task < graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(graph, task);
-        const cs_span span = trace->spans[task];
-        if (cls->hidden == 0 || span.start < 0 || span.end < span.start)
-            continue;
-        for (uint32_t i = devices_of_ranks(graph, cls->ranks - 1, scratch); i-- > 0;) {
-            cs_time_use *use = &devices[scratch[i]];
-            use->active += cls->hidden;
-            use->active_for[cls->purpose] += cls->hidden;
-            use->hidden += cls->hidden;
-        }
-    }
 }
 
 bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace, cs_time_use *devices)
@@ -223,8 +203,22 @@ bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace, cs_time_use *
     uint32_t *scratch = malloc(((size_t)graph->n_devices + 2) * sizeof(*scratch));
     const bool done = list.first && scratch && list_tasks(graph, trace, scratch, &list) &&
                       add_devices(graph, trace, &list, devices);
-    if (done)
-        add_hidden(graph, trace, scratch, devices);
+    if (done) {
+        /* Add the time of collectives that was left out of their delays because it is
+         * overlapped. */
+        for (uint32_t task = 0; task < graph->n_tasks; task++) {
+            const cs_class *cls = cs_graph_class(graph, task);
+            const cs_span span = trace->spans[task];
+            if (cls->hidden == 0 || span.start < 0 || span.end < span.start)
+                continue;
+            for (uint32_t i = devices_of_ranks(graph, cls->ranks - 1, scratch); i-- > 0;) {
+                cs_time_use *use = &devices[scratch[i]];
+                use->active += cls->hidden;
+                use->active_for[cls->purpose] += cls->hidden;
+                use->hidden += cls->hidden;
+            }
+        }
+    }
     free(scratch);
     free(list.first);
     free(list.tasks);

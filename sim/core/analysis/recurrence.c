@@ -7,11 +7,11 @@ enum { LONGEST = 256 };
 typedef struct run {
     const cs_graph *graph;
     const cs_trace *trace;
-    uint32_t *tasks; /* by mini-batch, then by class, then by id */
-    uint32_t *first; /* per mini-batch: its first one of `tasks`; n_batches + 1 */
+    uint32_t *tasks; /* sorted by mini-batch, then by class, then by id */
+    uint32_t *first; /* per mini-batch: index of its first task in `tasks`; n_batches + 1 entries */
     cs_time *enters; /* per mini-batch */
-    cs_time *ends;   /* per mini-batch: all tasks of it and of those before it */
-    cs_time at;      /* when the last one enters */
+    cs_time *ends;   /* per mini-batch: end of its tasks and of all earlier mini-batches */
+    cs_time at;      /* entry of the last mini-batch */
 } run;
 
 /* ---- tasks by mini-batch ---- */
@@ -21,8 +21,8 @@ static uint32_t class_of(const cs_graph *graph, uint32_t task)
     return graph->tasks[task].cls;
 }
 
-/* Sorts `n_tasks` ids by a key below n_keys, those of one key in the order in which they came.
- * first[key] becomes where those of the key begin, first[n_keys] where all end. */
+/* Sorts `n_tasks` ids by a key below n_keys, in a stable way. first[key] becomes the index of the
+ * first task with this key, first[n_keys] the end. */
 static void sort_by(const cs_graph *graph, uint32_t (*key)(const cs_graph *, uint32_t),
                     uint32_t n_keys, const uint32_t *from, uint32_t *to, uint32_t *first)
 {
@@ -86,7 +86,7 @@ static bool find_times(run *r)
 
 /* ---- periods ---- */
 
-/* Whether a task did, as far as the run is looked at, what another had done `period` before. */
+/* Whether a task did the same as another one `period` before, until the time that is examined. */
 static bool same_task(const run *r, uint32_t task, uint32_t earlier, cs_time period)
 {
     const cs_span now = r->trace->spans[task], before = r->trace->spans[earlier];
@@ -96,8 +96,8 @@ static bool same_task(const run *r, uint32_t task, uint32_t earlier, cs_time per
            (now.end > r->at ? before.end > r->at - period : now.end - before.end == period);
 }
 
-/* Whether mini-batch b did what the one p before it had done `period` before; with `begun`, as far
- * as either had begun. */
+/* Whether mini-batch b did the same as mini-batch b - p one `period` before; with `begun`, compares
+ * only started tasks. */
 static bool same_batch(const run *r, uint32_t b, uint32_t p, cs_time period, bool begun)
 {
     const cs_graph *graph = r->graph;
@@ -118,33 +118,19 @@ static bool same_batch(const run *r, uint32_t b, uint32_t p, cs_time period, boo
     }
 }
 
-/* The last one of the run may end otherwise than those before it, as it hands nothing on: then it
- * is compared as far as it has begun, and the one before it in full. */
-static bool same_last(const run *r, uint32_t b, uint32_t p, cs_time period)
-{
-    return same_batch(r, b, p, period, false) ||
-           (b > p && same_batch(r, b, p, period, true) && same_batch(r, b - 1, p, period, false));
-}
-
-/* Whether the earliest mini-batches that must be compared are complete: those before `b`, and those
- * before mini-batch b - p. */
+/* Whether everything that has to be compared starts at mini-batch b: all mini-batches before b have
+ * ended, and all before b - p one period earlier. */
 static bool is_covered(const run *r, uint32_t b, uint32_t p, cs_time period)
 {
     return r->ends[b - 1] <= r->at && (b <= p || r->ends[b - p - 1] <= r->at - period);
 }
 
-/* Whether mini-batch b started `period` after mini-batch b - p, as a recurrence requires. */
-static bool entered_alike(const run *r, uint32_t b, uint32_t p, cs_time period)
-{
-    return r->enters[b] > r->at || r->enters[b] - r->enters[b - p] == period;
-}
-
-/* The cheap part of the comparison, which looks at no task: most wrong periods end here, before
- * the tasks of many mini-batches have been compared. */
+/* Compares only when mini-batches entered. Most wrong periods are rejected here, without comparing
+ * tasks. */
 static bool enter_alike(const run *r, uint32_t p, cs_time period)
 {
     uint32_t b = r->graph->n_batches - 1;
-    while (b >= p && entered_alike(r, b, p, period)) {
+    while (b >= p && (r->enters[b] > r->at || r->enters[b] - r->enters[b - p] == period)) {
         if (is_covered(r, b, p, period))
             return true;
         b--;
@@ -152,8 +138,8 @@ static bool enter_alike(const run *r, uint32_t p, cs_time period)
     return false;
 }
 
-/* Whether the run has a period of p mini-batches; all that are in flight, now or a period before,
- * are compared, and then those before them for as long as they are equal. */
+/* Whether the run has a period of p mini-batches. Compares all mini-batches in flight, now or a
+ * period earlier, and then earlier ones while they are equal. */
 static bool repeats(const run *r, uint32_t p, cs_recurrence *found)
 {
     const uint32_t last = r->graph->n_batches - 1;
@@ -161,7 +147,9 @@ static bool repeats(const run *r, uint32_t p, cs_recurrence *found)
     uint32_t b = last + 1;
     if (period <= 0 || !enter_alike(r, p, period))
         return false;
-    if (same_last(r, last, p, period))
+    if (same_batch(r, last, p, period, false) ||
+        (last > p && same_batch(r, last, p, period, true) &&
+         same_batch(r, last - 1, p, period, false)))
         b--;
     while (b <= last && b > p && same_batch(r, b - 1, p, period, false))
         b--;

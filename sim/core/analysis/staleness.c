@@ -9,7 +9,7 @@
 typedef struct study {
     const cs_graph *graph;
     const cs_trace *trace;
-    uint32_t first_stage, last_stage; /* of the slots */
+    uint32_t first_stage, last_stage; /* range of stages over all slots */
     /* per version of the first and of the last stage, up to n_batches: the newest mini-batch whose
      * update made it, or CS_NONE */
     uint32_t *first_makers, *last_makers;
@@ -34,7 +34,7 @@ int64_t cs_staleness_delay(uint32_t made, uint32_t version)
                                                  : (int64_t)made - 1 - (int64_t)version;
 }
 
-/* ---- what was read ---- */
+/* ---- versions read ---- */
 
 static void widen(cs_version_range *range, uint32_t version)
 {
@@ -50,22 +50,7 @@ static bool is_backward(const cs_class *cls)
            cls->kind == CS_BACKWARD_WEIGHT;
 }
 
-static void note_reads(const study *s)
-{
-    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(s->graph, task);
-        uint32_t version = version_of(s, task);
-        if (version == CS_NONE)
-            continue;
-        cs_staleness_row *row = row_at(s->found, cs_graph_mini_batch(s->graph, task), cls->weights);
-        if (cls->kind == CS_FORWARD)
-            widen(&row->forward, version);
-        else if (is_backward(cls))
-            widen(&row->backward, version);
-    }
-}
-
-/* ---- what was made ---- */
+/* ---- versions made ---- */
 
 /* The end of a task that made a version. */
 typedef struct making {
@@ -81,17 +66,13 @@ static int compare_makings(const void *left, const void *right)
     return a->task < b->task ? -1 : a->task > b->task;
 }
 
-static bool makes_version(const cs_class *cls)
-{
-    return cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE);
-}
-
 static uint32_t gather_makings(const study *s, making *out)
 {
     uint32_t n = 0;
     for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
         const cs_class *cls = cs_graph_class(s->graph, task);
-        if (makes_version(cls) && s->trace->spans[task].start >= 0) {
+        if ((cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE)) &&
+            s->trace->spans[task].start >= 0) {
             if (out)
                 out[n] = (making){s->trace->spans[task].end, cls->weights, task};
             n++;
@@ -111,8 +92,8 @@ static void note_maker(const study *s, const cs_class *cls, uint32_t version, ui
     }
 }
 
-/* A message's mini-batch is the one that will read the weights, not the one whose update made them.
- */
+/* Notes a version that a task made. Messages do not count: their mini-batch is the one that will
+ * read the weights, not the one whose update made them. */
 static void note_making(const study *s, const making *of, uint32_t version)
 {
     const cs_class *cls = cs_graph_class(s->graph, of->task);
@@ -127,8 +108,8 @@ static void note_making(const study *s, const making *of, uint32_t version)
         row->made = version;
 }
 
-/* A slot's versions are made in the order in which the tasks end; where a run stopped, the last of
- * them did not. */
+/* Finds all versions. A slot's versions are made in the order of their tasks' ends. If the run was
+ * stopped, the last ones do not exist. */
 static bool note_makings(const study *s)
 {
     uint32_t n = gather_makings(s, NULL), version = 0;
@@ -146,28 +127,9 @@ static bool note_makings(const study *s)
     return true;
 }
 
-/* A slot that is given the versions which another one of its stage made numbers them as that one
- * does; what a mini-batch has read here then goes into the version that its update made there. */
-static void note_made_elsewhere(const study *s)
-{
-    for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
-        memset(s->made, 0xff, s->graph->n_stages * sizeof(*s->made));
-        for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
-            const cs_staleness_row *row = row_at(s->found, batch, slot);
-            if (row->made != CS_NONE)
-                s->made[row->stage] = row->made;
-        }
-        for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
-            cs_staleness_row *row = row_at(s->found, batch, slot);
-            if (row->made == CS_NONE && row->backward.oldest != CS_NONE && s->fed[slot])
-                row->made = s->made[row->stage];
-        }
-    }
-}
+/* ---- metrics ---- */
 
-/* ---- figures ---- */
-
-/* A figure of each mini-batch. */
+/* A value per mini-batch. */
 typedef int64_t batch_figure(const cs_staleness *found, uint32_t batch, uint32_t slot);
 
 static int64_t gradient_delay(const cs_staleness *found, uint32_t batch, uint32_t slot)
@@ -188,8 +150,7 @@ static int64_t version_difference(const cs_staleness *found, uint32_t batch, uin
     return found->batches[batch].version_difference;
 }
 
-/* Whether the mini-batch has to do with the slot: not where another replica has it. CS_NONE as slot
- * stands for all. */
+/* Whether the mini-batch uses the slot; not if another replica has it. CS_NONE: any slot. */
 static bool uses(const cs_staleness *found, uint32_t batch, uint32_t slot)
 {
     const cs_staleness_row *row = slot != CS_NONE ? row_at(found, batch, slot) : NULL;
@@ -197,7 +158,7 @@ static bool uses(const cs_staleness *found, uint32_t batch, uint32_t slot)
            row->backward.oldest != CS_NONE;
 }
 
-/* Mini-batches of the middle half of the run. */
+/* Whether the mini-batch is in the middle half of the run. */
 static bool in_middle(const cs_staleness *found, uint32_t batch)
 {
     const uint32_t n = found->n_batches;
@@ -239,23 +200,6 @@ static void sum_up_slot(const study *s, uint32_t slot)
     }
 }
 
-static void add_delays(const study *s)
-{
-    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(s->graph, task);
-        const uint32_t batch = cs_graph_mini_batch(s->graph, task);
-        if (cls->weights == CS_NONE || !is_backward(cls) || !in_middle(s->found, batch))
-            continue;
-        const int64_t delay = cs_staleness_delay(row_at(s->found, batch, cls->weights)->made,
-                                                 s->trace->versions[task]);
-        cs_slot_staleness *slot = &s->found->slots[cls->weights];
-        if (delay != CS_STALENESS_NONE) {
-            slot->sum_gradient_delay += delay;
-            slot->n_backwards++;
-        }
-    }
-}
-
 double cs_staleness_mean_of_slot(const cs_slot_staleness *slot)
 {
     return slot->n_backwards > 0 ? (double)slot->sum_gradient_delay / (double)slot->n_backwards
@@ -275,8 +219,8 @@ double cs_staleness_mean(const cs_staleness *staleness, uint32_t device)
     return cs_staleness_mean_of_slot(&all);
 }
 
-/* What the mini-batch's backward on the last stage read, on the first of its slots that it ran on.
- */
+/* Returns the version that the mini-batch's backward read on the last stage, on the first slot
+ * where it ran. */
 static uint32_t read_at_last(const study *s, uint32_t batch)
 {
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
@@ -287,21 +231,13 @@ static uint32_t read_at_last(const study *s, uint32_t batch)
     return CS_NONE;
 }
 
-/* The newest mini-batch, from 1, whose update is in a version of the last stage; 0: none. */
+/* Returns the newest mini-batch, from 1, whose update is in a version of the last stage; 0:
+ * none. */
 static int64_t newest_in(const study *s, uint32_t version)
 {
     if (version > s->found->n_batches || s->last_makers[version] == CS_NONE)
         return 0;
     return (int64_t)s->last_makers[version] + 1;
-}
-
-static void find_differences(const study *s)
-{
-    for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
-        uint32_t version = read_at_last(s, batch);
-        s->found->batches[batch].version_difference =
-            version == CS_NONE ? CS_STALENESS_NONE : (int64_t)batch + 1 - newest_in(s, version);
-    }
 }
 
 /* ---- sequences: disjoint sets of mini-batches, the first member is the root ---- */
@@ -315,7 +251,7 @@ static uint32_t find_root(uint32_t *up, uint32_t batch)
     return batch;
 }
 
-/* The mini-batch read a version. */
+/* Links a mini-batch that read a version with the version's maker. */
 static void link_batch(const study *s, uint32_t *up, uint32_t batch, const uint32_t *makers,
                        uint32_t version)
 {
@@ -328,24 +264,7 @@ static void link_batch(const study *s, uint32_t *up, uint32_t batch, const uint3
         up[a] = b;
 }
 
-static void link_by_backward(const study *s, uint32_t *up)
-{
-    for (uint32_t batch = 0; batch < s->found->n_batches; batch++)
-        link_batch(s, up, batch, s->last_makers, read_at_last(s, batch));
-}
-
-static void link_by_forward(const study *s, uint32_t *up)
-{
-    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(s->graph, task);
-        if (cls->kind == CS_FORWARD && cls->weights != CS_NONE &&
-            s->graph->slots[cls->weights].stage == s->first_stage)
-            link_batch(s, up, cs_graph_mini_batch(s->graph, task), s->first_makers,
-                       version_of(s, task));
-    }
-}
-
-/* Numbers the sets; `numbers` has a cell per root. Returns how many there are. */
+/* Numbers the sets, and returns how many there are. `numbers` has one cell per root. */
 static uint32_t number_sets(uint32_t *up, uint32_t *numbers, uint32_t n,
                             cs_batch_staleness *batches, bool both)
 {
@@ -369,15 +288,22 @@ static bool find_sequences(const study *s)
         return false;
     for (uint32_t batch = 0; batch < n; batch++)
         up[batch] = batch;
-    link_by_backward(s, up);
+    for (uint32_t batch = 0; batch < s->found->n_batches; batch++)
+        link_batch(s, up, batch, s->last_makers, read_at_last(s, batch));
     found->n_by_backward = number_sets(up, up + n, n, found->batches, false);
-    link_by_forward(s, up);
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        if (cls->kind == CS_FORWARD && cls->weights != CS_NONE &&
+            s->graph->slots[cls->weights].stage == s->first_stage)
+            link_batch(s, up, cs_graph_mini_batch(s->graph, task), s->first_makers,
+                       version_of(s, task));
+    }
     found->n_by_both = number_sets(up, up + n, n, found->batches, true);
     free(up);
     return true;
 }
 
-/* ---- all together ---- */
+/* ---- putting it together ---- */
 
 static bool reserve(const study *s)
 {
@@ -401,7 +327,7 @@ static bool reserve(const study *s)
     return true;
 }
 
-static void find_ends(study *s)
+static bool find_all(study *s)
 {
     s->first_stage = CS_NONE;
     for (uint32_t slot = 0; slot < s->graph->n_slots; slot++) {
@@ -409,11 +335,6 @@ static void find_ends(study *s)
         s->first_stage = stage < s->first_stage ? stage : s->first_stage;
         s->last_stage = stage > s->last_stage ? stage : s->last_stage;
     }
-}
-
-static bool find_all(study *s)
-{
-    find_ends(s);
     size_t versions = (size_t)s->found->n_batches + 1;
     s->first_makers = malloc(versions * sizeof(*s->first_makers));
     s->last_makers = malloc(versions * sizeof(*s->last_makers));
@@ -423,15 +344,55 @@ static bool find_all(study *s)
         return false;
     memset(s->first_makers, 0xff, versions * sizeof(*s->first_makers));
     memset(s->last_makers, 0xff, versions * sizeof(*s->last_makers));
-    note_reads(s);
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        uint32_t version = version_of(s, task);
+        if (version == CS_NONE)
+            continue;
+        cs_staleness_row *row = row_at(s->found, cs_graph_mini_batch(s->graph, task), cls->weights);
+        if (cls->kind == CS_FORWARD)
+            widen(&row->forward, version);
+        else if (is_backward(cls))
+            widen(&row->backward, version);
+    }
     if (!note_makings(s))
         return false;
-    note_made_elsewhere(s);
-    find_differences(s);
+    /* A slot that receives versions from another slot of its stage uses that slot's numbers. A
+     * gradient computed here then goes into the version that its mini-batch's update made there. */
+    for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
+        memset(s->made, 0xff, s->graph->n_stages * sizeof(*s->made));
+        for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
+            const cs_staleness_row *row = row_at(s->found, batch, slot);
+            if (row->made != CS_NONE)
+                s->made[row->stage] = row->made;
+        }
+        for (uint32_t slot = 0; slot < s->found->n_slots; slot++) {
+            cs_staleness_row *row = row_at(s->found, batch, slot);
+            if (row->made == CS_NONE && row->backward.oldest != CS_NONE && s->fed[slot])
+                row->made = s->made[row->stage];
+        }
+    }
+    for (uint32_t batch = 0; batch < s->found->n_batches; batch++) {
+        uint32_t version = read_at_last(s, batch);
+        s->found->batches[batch].version_difference =
+            version == CS_NONE ? CS_STALENESS_NONE : (int64_t)batch + 1 - newest_in(s, version);
+    }
     s->found->version_difference = find_steady(s->found, version_difference, CS_NONE);
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++)
         sum_up_slot(s, slot);
-    add_delays(s);
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        const uint32_t batch = cs_graph_mini_batch(s->graph, task);
+        if (cls->weights == CS_NONE || !is_backward(cls) || !in_middle(s->found, batch))
+            continue;
+        const int64_t delay = cs_staleness_delay(row_at(s->found, batch, cls->weights)->made,
+                                                 s->trace->versions[task]);
+        cs_slot_staleness *slot = &s->found->slots[cls->weights];
+        if (delay != CS_STALENESS_NONE) {
+            slot->sum_gradient_delay += delay;
+            slot->n_backwards++;
+        }
+    }
     return find_sequences(s);
 }
 

@@ -5,7 +5,7 @@
 
 __extension__ typedef __int128 cs_device_time; /* ps, summed over all devices */
 
-/* Per mini-batch, of its computations: when the first starts and the last ends. */
+/* Start and end of a mini-batch's computations. */
 typedef struct batch {
     cs_time start, end;
 } batch;
@@ -16,7 +16,7 @@ static bool computes(const cs_graph *graph, const cs_trace *trace, uint32_t task
            trace->spans[task].start >= 0;
 }
 
-/* Fills `batches`, and returns when the work of the first one ends. */
+/* Fills `batches`, and returns the end of the first mini-batch's work. */
 static cs_time find_batches(const cs_graph *graph, const cs_trace *trace, batch *batches)
 {
     cs_time first_work = 0;
@@ -40,7 +40,8 @@ static cs_time find_batches(const cs_graph *graph, const cs_trace *trace, batch 
     return first_work;
 }
 
-/* What all devices together compute between two times; `times` says for how many each stands. */
+/* Sums the computing time of all devices between two times. `times`: number of devices that each
+ * one represents. */
 static cs_device_time computed(const cs_graph *graph, const cs_trace *trace, const uint32_t *times,
                                cs_time from, cs_time to)
 {

@@ -5,7 +5,7 @@
 
 #define TIME_OF(member) CS_H5_INT64, "ps", .which = offsetof(cs_time_use, member)
 
-/* Only computations take a device's time as such: transfers and collectives have no column. */
+/* Only computations have a column: transfers and collectives do not occupy a device. */
 #define COMPUTE_COLUMN(name, text)                                                                 \
     {"compute_" text, TIME_OF(compute[CS_##name]), .long_name = "time in " text},
 #define IF_COMPUTE(name, text)    COMPUTE_COLUMN(name, text)
@@ -19,10 +19,10 @@ static const cs_h5_column device_columns[] = {
         {"communication", TIME_OF(communication),
          .long_name = "blocked or idle for communication (exposed)"},
     {"exposed_collectives", TIME_OF(collectives),
-     .long_name = "the part of it that is for collectives"},
+     .long_name = "part of communication: waiting for collectives"},
 #define PURPOSE_COLUMN(name, text)                                                                 \
     {"exposed_for_" text, TIME_OF(exposed[CS_PURPOSE_##name]),                                     \
-     .long_name = "the part of it that is for " text},
+     .long_name = "part of communication: waiting for " text},
     CS_PURPOSE_MAP(PURPOSE_COLUMN)
 #undef PURPOSE_COLUMN
         {"communication_active", TIME_OF(active), .long_name = "sending or receiving"},
@@ -34,8 +34,8 @@ static const cs_h5_column device_columns[] = {
         {"communication_hidden", TIME_OF(hidden),
          .long_name = "sending or receiving while computing"},
     {"slowed_by_communication", TIME_OF(slowed),
-     .long_name = "the part of computing by which communication beside it made it longer"},
-    {"dependency", TIME_OF(dependency), .long_name = "idle for what is computed elsewhere"},
+     .long_name = "additional computing time due to simultaneous communication"},
+    {"dependency", TIME_OF(dependency), .long_name = "idle while other devices compute"},
     {"flush", TIME_OF(flush), .long_name = "idle between mini-batches and at the end"},
     {0},
 };
@@ -56,14 +56,14 @@ static const char *const causes[] = {
         NULL,
 };
 
-/* Waits that were read last: columns are written block by block, so that each is read once. */
+/* A block of waits. Columns are written block by block, so each block is read only once. */
 typedef struct wait_block {
     cs_wait_reader reader;
-    uint64_t first, n; /* of the waits that are here */
+    uint64_t first, n; /* range of the waits in the block */
     cs_wait *at;
 } wait_block;
 
-enum { WAITS = 1 << 16 }; /* in a block, at most */
+enum { WAITS = 1 << 16 }; /* most waits in a block */
 
 static void read_waits(wait_block *block, uint64_t first, uint64_t n)
 {
@@ -102,9 +102,9 @@ WAIT_COLUMN(wait_ends, int64_t, end)
 static const cs_h5_column wait_columns[] = {
     {"wait", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"device", CS_H5_UINT32, "1", "device that does not compute", .fill = wait_devices},
-    {"cause", CS_H5_UINT8, "1", "why", .meanings = causes, .fill = wait_causes},
-    {"start", CS_H5_INT64, "ps", "start of the stretch", .fill = wait_starts},
-    {"end", CS_H5_INT64, "ps", "end of the stretch", .fill = wait_ends},
+    {"cause", CS_H5_UINT8, "1", "cause of the wait", .meanings = causes, .fill = wait_causes},
+    {"start", CS_H5_INT64, "ps", "start of the wait", .fill = wait_starts},
+    {"end", CS_H5_INT64, "ps", "end of the wait", .fill = wait_ends},
     {0},
 };
 
@@ -144,31 +144,16 @@ static const cs_h5_column slot_columns[] = {
 static const cs_h5_column batch_columns[] = {
     {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .fill = cs_h5_row_numbers},
     {"version_difference", CS_H5_INT64, "1",
-     "its number, from 1, less that of the newest mini-batch whose update its backward on the last "
-     "stage read",
+     "number of the mini-batch, from 1, minus the number of the newest mini-batch whose update its "
+     "backward on the last stage read",
      .which = offsetof(cs_batch_staleness, version_difference)},
-    {"sequence_by_backward", CS_H5_UINT32, "1", "mini-batches linked by what backwards read",
+    {"sequence_by_backward", CS_H5_UINT32, "1", "mini-batches linked by reads of backwards",
      .which = offsetof(cs_batch_staleness, by_backward)},
     {"sequence_by_both", CS_H5_UINT32, "1",
-     "mini-batches linked by what forwards and backwards read",
+     "mini-batches linked by reads of forwards and backwards",
      .which = offsetof(cs_batch_staleness, by_both)},
     {0},
 };
-
-static cs_status store_staleness(cs_h5_file *file, const cs_staleness *found, cs_error *error)
-{
-    const cs_h5_table tables[] = {
-        {"staleness", "row", staleness_columns, (uint64_t)found->n_batches * found->n_slots,
-         found->rows, .row_size = sizeof(*found->rows)},
-        {"weights", "slot", slot_columns, found->n_slots, found->slots,
-         .row_size = sizeof(*found->slots)},
-        {"mini_batches", "mini_batch", batch_columns, found->n_batches, found->batches,
-         .row_size = sizeof(*found->batches)},
-    };
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        CS_TRY(cs_h5_write_table(file, &tables[i], error));
-    return CS_OK;
-}
 
 cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_error *error)
 {
@@ -180,7 +165,18 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
                               analysis->steps, .row_size = sizeof(*analysis->steps)};
     CS_TRY(cs_h5_write_table(file, &devices, error));
     CS_TRY(cs_h5_write_table(file, &path, error));
-    return store_staleness(file, &analysis->staleness, error);
+    const cs_h5_table tables[] = {
+        {"staleness", "row", staleness_columns,
+         (uint64_t)analysis->staleness.n_batches * analysis->staleness.n_slots,
+         analysis->staleness.rows, .row_size = sizeof(*analysis->staleness.rows)},
+        {"weights", "slot", slot_columns, analysis->staleness.n_slots, analysis->staleness.slots,
+         .row_size = sizeof(*analysis->staleness.slots)},
+        {"mini_batches", "mini_batch", batch_columns, analysis->staleness.n_batches,
+         analysis->staleness.batches, .row_size = sizeof(*analysis->staleness.batches)},
+    };
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        CS_TRY(cs_h5_write_table(file, &tables[i], error));
+    return CS_OK;
 }
 
 cs_status cs_waits_store(cs_h5_file *file, const cs_waits *waits, cs_error *error)

@@ -15,7 +15,7 @@ void cs_capacity_print(const cs_platform *platform, FILE *out)
 {
     const cs_device *devices = platform->devices;
     int64_t least = INT64_MAX, most = 0, low = INT64_MAX, high = 0;
-    char line[512], to[64] = "", aside[96] = "nothing";
+    char line[512], to[64] = "", aside[96] = "0";
     for (uint32_t d = 0; d < platform->n_devices; d++) {
         least = devices[d].capacity < least ? devices[d].capacity : least;
         most = devices[d].capacity > most ? devices[d].capacity : most;
@@ -28,11 +28,10 @@ void cs_capacity_print(const cs_platform *platform, FILE *out)
         snprintf(to, sizeof(to), " to %s", most == INT64_MAX ? "unlimited" : bytes_text(most).s);
     if (high > 0)
         snprintf(aside, sizeof(aside), "%s%s%s", low < high ? "up to " : "", bytes_text(high).s,
-                 " a device");
+                 " per device");
     snprintf(line, sizeof(line),
              "capacity %s%s; peaks do not include the driver's context, fragmentation and library "
-             "buffers "
-             "(/platform/reserve sets aside: %s)",
+             "buffers (/platform/reserve = %s)",
              bytes_text(least).s, to, aside);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
@@ -71,8 +70,8 @@ void cs_capacity_print_fit(const cs_memory_fit *fit, FILE *out)
     if (!(percent > 0.5 && percent < 99.5))
         return;
     snprintf(line, sizeof(line),
-             "%sfits in %.0f of 100: device %" PRIu32 " needs %s of %s, with a standard deviation "
-             "of %s of what is predicted and set aside",
+             "%sfits with a probability of %.0f %%: device %" PRIu32 " needs %s of %s, with a "
+             "standard deviation of %s including the memory set aside",
              strcmp(cs_memory_fit_verdict(fit), "tight") == 0 ? "TIGHT: " : "", percent,
              fit->device, bytes_text(fit->needed).s, bytes_text(fit->capacity).s,
              bytes_text(fit->spread).s);

@@ -1,4 +1,4 @@
-/* What there is of memory on a platform's devices, and what of it no simulated peak counts. */
+/* Memory capacity of a platform's devices, and free memory after a run. */
 #ifndef CS_PRINT_CAPACITY_H
 #define CS_PRINT_CAPACITY_H
 
@@ -7,14 +7,15 @@
 
 #include <stdio.h>
 
-/* Returns the free bytes of the simulated device with the least free memory, its number and its
- * capacity. With PyTorch's allocator, its peak counts as well. INT64_MAX: memory is unlimited. */
+/* Returns the smallest number of free bytes on a simulated device, with the device and its
+ * capacity. Uses the peak of PyTorch's allocator as well, if any. INT64_MAX: memory is
+ * unlimited. */
 int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int64_t *capacity);
 
-/* Prints how likely it is that a run fits, unless that is next to certain. */
+/* Prints the probability that a run fits, unless it is nearly certain either way. */
 void cs_capacity_print_fit(const cs_memory_fit *fit, FILE *out);
 
-/* Nothing where memory is unlimited. */
+/* Prints the capacities, unless memory is unlimited. */
 void cs_capacity_print(const cs_platform *platform, FILE *out);
 
 #endif

@@ -4,7 +4,7 @@
 
 static const char *const methods[] = {"tensor", "filter", "channel"};
 
-/* Devices whose tasks are in the graph. */
+/* Counts the devices that are simulated. */
 static uint32_t n_simulated(const cs_scenario *scenario)
 {
     const cs_job *job = &scenario->job;
@@ -22,14 +22,6 @@ static void print_axis(const char *name, uint32_t size, const char *how, bool *f
     *first = false;
 }
 
-static void print_space(const cs_grid *grid, bool *first, FILE *out)
-{
-    char name[64];
-    snprintf(name, sizeof(name), "space (%u x %u x %u)", grid->space[0], grid->space[1],
-             grid->space[2]);
-    print_axis(name, grid->space[0] * grid->space[1] * grid->space[2], "", first, out);
-}
-
 static void print_axes(const cs_parallel *parallel, FILE *out)
 {
     static const char *const contexts[] = {" (ring)", " (all-gather)", " (all-to-all)"};
@@ -39,7 +31,10 @@ static void print_axes(const cs_parallel *parallel, FILE *out)
     print_axis("pipeline", parallel->n_ranks, "", &first, out);
     print_axis(methods[split->tensor_method], grid->tensor,
                split->sequence_parallel ? " (and sequences)" : "", &first, out);
-    print_space(grid, &first, out);
+    char name[64];
+    snprintf(name, sizeof(name), "space (%u x %u x %u)", grid->space[0], grid->space[1],
+             grid->space[2]);
+    print_axis(name, grid->space[0] * grid->space[1] * grid->space[2], "", &first, out);
     print_axis("context", grid->context, contexts[split->context_method], &first, out);
     print_axis("data", grid->data, "", &first, out);
     if (first)
@@ -52,29 +47,7 @@ static void print_axes(const cs_parallel *parallel, FILE *out)
         fputs(", tokens drawn", out);
 }
 
-/* Layers at each stage; those of which only a part is count as divided in parts. */
-static void print_states(const cs_scenario *scenario, FILE *out)
-{
-    const cs_states *states = &scenario->job.states;
-    const uint32_t shard = scenario->parallel->split.grid.shard;
-    uint32_t n_layers[CS_ZERO_STAGES] = {0}, n_parts = 0;
-    if (!states->layers && states->zero > 0)
-        fprintf(out, ", zero %u over %u", states->zero, shard);
-    if (!states->layers)
-        return;
-    for (uint32_t l = 0; l < scenario->model->n_layers; l++) {
-        n_layers[states->layers[l].zero]++;
-        n_parts += states->layers[l].fraction < 1;
-    }
-    for (uint32_t zero = 0; zero < CS_ZERO_STAGES; zero++)
-        if (n_layers[zero] > 0)
-            fprintf(out, ", zero %u of %u layers", zero, n_layers[zero]);
-    if (n_parts > 0)
-        fprintf(out, " (%u of them in part)", n_parts);
-    fprintf(out, " over %u", shard);
-}
-
-/* What all operators of a place make, in elements per sample; 0 where that is not known. */
+/* Sums the elements per sample that all operators of a place produce; 0 if unknown. */
 static double elements_at(const cs_scenario *scenario, uint32_t place)
 {
     cs_net_local local;
@@ -91,43 +64,58 @@ static double elements_at(const cs_scenario *scenario, uint32_t place)
     return elements;
 }
 
-/* The first place has the largest part of everything, and the last one the smallest (layout.h). */
-static void print_parts(const cs_scenario *scenario, FILE *out)
-{
-    const cs_grid *grid = &scenario->parallel->split.grid;
-    const uint32_t places = cs_grid_places(grid);
-    if (!scenario->net || places == grid->data)
-        return;
-    const double most = elements_at(scenario, 0), least = elements_at(scenario, places - 1);
-    if (least < most)
-        fprintf(
-            out,
-            "; parts differ, and all are simulated as the largest: the smallest has %.4g %% of it",
-            100 * least / most);
-}
-
 void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
 {
     const uint32_t n = scenario->platform.n_devices, simulated = n_simulated(scenario);
     if (!scenario->parallel && simulated < n)
-        fprintf(out, "%u of %u devices simulated, each stands for %u\n", simulated, n,
+        fprintf(out, "%u of %u devices simulated, each represents %u\n", simulated, n,
                 n / simulated);
     if (!scenario->parallel)
         return;
     fputs("mesh: ", out);
     print_axes(scenario->parallel, out);
-    print_states(scenario, out);
-    print_parts(scenario, out);
+    /* Print the number of layers per ZeRO stage; partly sharded layers are included, and also
+     * counted separately. */
+    const cs_states *states = &scenario->job.states;
+    const uint32_t shard = scenario->parallel->split.grid.shard;
+    uint32_t n_layers[CS_ZERO_STAGES] = {0}, n_parts = 0;
+    if (!states->layers && states->zero > 0)
+        fprintf(out, ", zero %u over %u", states->zero, shard);
+    if (states->layers) {
+        for (uint32_t l = 0; l < scenario->model->n_layers; l++) {
+            n_layers[states->layers[l].zero]++;
+            n_parts += states->layers[l].fraction < 1;
+        }
+        for (uint32_t zero = 0; zero < CS_ZERO_STAGES; zero++)
+            if (n_layers[zero] > 0)
+                fprintf(out, ", zero %u for %u layers", zero, n_layers[zero]);
+        if (n_parts > 0)
+            fprintf(out, " (%u of them partly)", n_parts);
+        fprintf(out, " over %u", shard);
+    }
+    /* Report shards of different size. The first place always has the largest, the last one the
+     * smallest (layout.h). */
+    const cs_grid *grid = &scenario->parallel->split.grid;
+    const uint32_t places = cs_grid_places(grid);
+    if (scenario->net && places != grid->data) {
+        const double most = elements_at(scenario, 0), least = elements_at(scenario, places - 1);
+        if (least < most)
+            fprintf(
+                out,
+                "; shards differ in size, and all are simulated like the largest: the smallest has "
+                "%.4g %% of it",
+                100 * least / most);
+    }
     if (simulated < n)
-        fprintf(out, "; %u of %u devices simulated, each stands for %u", simulated, n,
+        fprintf(out, "; %u of %u devices simulated, each represents %u", simulated, n,
                 n / simulated);
     if (scenario->estimated)
         fprintf(out,
-                "\n  estimated: %s; all are taken to be as slow as the slowest (\"fold\": "
+                "\n  estimate: %s; all devices are simulated like the slowest (\"fold\": "
                 "\"slowest\")",
                 scenario->estimated);
     else if (scenario->unfolded)
-        fprintf(out, "\n  each of %u devices is simulated: %s", n, scenario->unfolded);
+        fprintf(out, "\n  all %u devices are simulated: %s", n, scenario->unfolded);
     fputc('\n', out);
 }
 

@@ -1,4 +1,4 @@
-/* The mesh of a scenario, and how much of it is simulated: for summaries. */
+/* Summarises a scenario's mesh, and how much of it is simulated. */
 #ifndef CS_PRINT_MESH_REPORT_H
 #define CS_PRINT_MESH_REPORT_H
 
@@ -7,11 +7,10 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* One line, or two; of a scenario without a mesh only how many devices are simulated, where that
- * is not all. */
+/* Prints one or two lines. Without a mesh, only says how many devices are simulated, if not all. */
 void cs_mesh_report_print(const cs_scenario *scenario, FILE *out);
 
-/* Adds "mesh", an object, to those with the section. False when memory runs out. */
+/* Adds the object "mesh" if the scenario has one. Returns false if memory runs out. */
 bool cs_mesh_report_json(const cs_scenario *scenario, cJSON *root);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* "fused" of "/runtime/fused", "memory/fused" of "/memory/fused". */
+/* "/runtime/fused" -> "fused", "/memory/fused" -> "memory/fused". */
 static const char *label_of(const char *key)
 {
     static const char section[] = "/runtime/";
@@ -12,7 +12,7 @@ static const char *label_of(const char *key)
     return strncmp(key, section, length) == 0 ? key + length : key + 1;
 }
 
-/* JSON without quotes. */
+/* Prints JSON without quotes. */
 static void print_value(char *out, size_t size, const char *value)
 {
     size_t n = 0;
@@ -53,7 +53,7 @@ static void print_line(const cs_origins *origins, cs_origin origin, FILE *out)
     cs_wrap(out, WORD_COLUMN, WORD_COLUMN, CS_WRAP_REPORT, line);
 }
 
-/* Whether the runtime or the user decides more than the device: "ideal" decides nothing. */
+/* Whether runtime or user set anything except the device. "ideal" sets nothing. */
 static bool says_something(const cs_origins *origins)
 {
     bool any = false;
@@ -81,7 +81,7 @@ void cs_origins_report_print(const cs_origins *origins, FILE *out)
     fputc('\n', out);
 }
 
-/* ---- in full ---- */
+/* ---- all settings ---- */
 
 enum { KEY_COLUMN = 10, SOURCE_INDENT = 12 };
 

@@ -1,5 +1,5 @@
-/* Where the figures of a scenario's runtime come from: for summaries. All write nothing of a
- * scenario without a runtime. */
+/* Summarises where the settings of a scenario's runtime come from. Nothing is written without a
+ * runtime. */
 #ifndef CS_PRINT_ORIGINS_REPORT_H
 #define CS_PRINT_ORIGINS_REPORT_H
 
@@ -8,13 +8,13 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* A line for those given, one for those measured, one for those assumed. */
+/* Prints one line each for given, measured and assumed settings. */
 void cs_origins_report_print(const cs_origins *origins, FILE *out);
 
-/* A line for each member, with its value and its source. */
+/* Prints one line per setting, with value and source. */
 void cs_origins_report_table(const cs_origins *origins, FILE *out);
 
-/* Adds "runtime" (cs_origins_json). False when memory runs out. */
+/* Adds "runtime" (cs_origins_json). Returns false if memory runs out. */
 bool cs_origins_report_json(const cs_origins *origins, cJSON *root);
 
 #endif

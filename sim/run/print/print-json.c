@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Moves the keys of `root` behind the versions. */
+/* Moves the keys of `root` after the versions. */
 static cJSON *with_versions(cJSON *root)
 {
     cJSON *all = cJSON_CreateObject();

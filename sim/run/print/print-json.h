@@ -1,4 +1,4 @@
-/* JSON as every command prints it. */
+/* Prints JSON in the format common to all commands. */
 #ifndef CS_PRINT_PRINT_JSON_H
 #define CS_PRINT_PRINT_JSON_H
 
@@ -6,11 +6,12 @@
 
 #include <stdio.h>
 
-/* Of what --json prints, of every command: grows when a key changes its meaning or goes away. */
+/* Version of the output of --json, for all commands: incremented when a key changes its meaning or
+ * is removed. */
 enum { CS_PRINTED_SCHEMA_VERSION = 1 };
 
-/* Prints an object, with the versions of this format and of the program before its keys, and frees
- * it. With NULL, `error` already says what is wrong, or memory ran out. */
+/* Prints an object, preceded by the versions of this format and of the program, and frees it. NULL:
+ * fails with the message in `error`, or because memory ran out. */
 CS_MUST_CHECK cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error);
 
 #endif

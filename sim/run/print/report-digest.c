@@ -55,7 +55,7 @@ static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simul
 
 /* ---- closed forms ---- */
 
-/* The forms about a figure that are the `rank`-th stated for their device, or for the run. */
+/* Merged forms about a metric: the `rank`-th form of each device, or of the run. */
 typedef struct joined {
     cs_figure figure;
     uint32_t rank;
@@ -64,9 +64,9 @@ typedef struct joined {
 } joined;
 
 typedef struct digest {
-    joined *all; /* in the order in which they first come */
+    joined *all; /* in order of first occurrence */
     uint32_t n, capacity;
-    uint32_t *stated; /* per figure and device, and the run: forms so far */
+    uint32_t *stated; /* number of forms so far, per metric and device, and for the run */
 } digest;
 
 static joined *join_with(digest *of, cs_figure figure, uint32_t rank)

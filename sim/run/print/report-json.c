@@ -17,7 +17,7 @@ static double seconds(cs_time time)
     return cs_time_seconds(time);
 }
 
-/* null where it is not known. */
+/* Adds null if the time is not known. */
 static bool add_wait(cJSON *object, const char *key, cs_time time, bool known)
 {
     return cs_json_add_number(object, key, known ? seconds(time) : (double)NAN);
@@ -62,7 +62,7 @@ static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
 
 static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record *record)
 {
-    char task[96] = "what is resident from the start";
+    char task[96] = "resident memory";
     if (!record->out_of_memory)
         return cJSON_AddNullToObject(object, "out_of_memory") != NULL;
     if (record->oom_task != CS_NONE && !graph->tasks)
@@ -80,7 +80,7 @@ static bool add_of_device(cJSON *object, const char *key, const cs_outcome *outc
     return cs_json_add_number(object, key, cs_run_figure_find(key)->get(outcome));
 }
 
-/* With an allocator: what it made of the run. */
+/* Adds the results of the allocator, if any. */
 static bool add_allocations(cJSON *object, const cs_outcome *outcome)
 {
     const cs_allocations *all = &outcome->simulation->allocations;
@@ -140,7 +140,7 @@ static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simul
     return done;
 }
 
-/* Per device the one that was simulated in its place; null where all were. */
+/* Adds, per device, the device that was simulated on its behalf; null if all were simulated. */
 static bool add_fold(cJSON *root, const cs_graph *graph)
 {
     if (!graph->stands_for)
@@ -169,15 +169,14 @@ static bool add_links(cJSON *root, const cs_trace *trace)
     return list != NULL;
 }
 
-/* How links were shared; null where there are none. */
+/* Adds how links are shared; null without links. */
 static bool add_sharing(cJSON *root, const cs_platform *platform)
 {
     char text[CS_SHARING_TEXT_BYTES];
     return cs_json_add_text(root, "sharing", cs_sharing_text(platform, text));
 }
 
-/* How they became messages; null where there are none. */
-/* {"ring LL": 20, ...}: nothing where NCCL's model was not asked. */
+/* Adds {"ring LL": 20, ...}, if NCCL's model was used. */
 static bool add_choices(cJSON *object, const cs_lower_report *lowering)
 {
     cJSON *choices = NULL;
@@ -245,7 +244,7 @@ static bool add_critical_path(cJSON *root, const cs_simulation *simulation)
 
 /* ---- staleness ---- */
 
-/* null when there is none. */
+/* Adds null for a missing value. */
 static bool add_optional(cJSON *object, const char *key, int64_t value)
 {
     return cs_json_add_number(object, key,
@@ -277,7 +276,7 @@ static bool add_weights(cJSON *root, const cs_simulation *simulation)
     return list != NULL;
 }
 
-/* A list per sequence of its mini-batches, which count from 1 as in the paper. */
+/* Adds a list per sequence, with its mini-batches, counted from 1 as in the paper. */
 static bool add_sequences(cJSON *root, const char *key, const cs_staleness *staleness, bool both)
 {
     uint32_t n = both ? staleness->n_by_both : staleness->n_by_backward;
@@ -310,7 +309,7 @@ static bool add_differences(cJSON *root, const cs_staleness *staleness)
     return list != NULL;
 }
 
-/* Of schedules that state it; the first form is that of the paper. */
+/* Adds the version difference if the schedule states it. The first form is the paper's. */
 static bool add_difference(cJSON *root, const cs_simulation *simulation)
 {
     const cs_staleness *staleness = &simulation->analysis.staleness;
@@ -357,7 +356,7 @@ static bool add_unmeasured(cJSON *list, const cs_unmeasured *at)
            cs_json_add_number(object, "times", (double)at->count);
 }
 
-/* Nothing where the scenario names no costs. */
+/* Adds nothing if the scenario names no costs. */
 static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_report *lowering)
 {
     const cs_costs_use *use = &scenario->costs;
@@ -385,7 +384,7 @@ static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_r
     return done;
 }
 
-/* Nothing of a schedule that can be read in one way only. */
+/* Adds the interpretation of the schedule, if there are several. */
 static bool add_reading(cJSON *root, const cs_scenario *scenario)
 {
     const cs_schedule *schedule = scenario->schedule;
@@ -393,7 +392,7 @@ static bool add_reading(cJSON *root, const cs_scenario *scenario)
            cJSON_AddStringToObject(root, "schedule_reading", schedule->reading(scenario->params));
 }
 
-/* The figures of one scope that the run has. */
+/* Adds the metrics of one scope that the run has. */
 static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
 {
     bool done = true;
@@ -415,7 +414,7 @@ static bool add_hash(cJSON *root, const cs_simulation *simulation)
     return cJSON_AddStringToObject(root, "hash", hash) != NULL;
 }
 
-/* What is said once, whatever the number of devices. */
+/* Adds everything that does not depend on the number of devices. */
 static bool add_of_run(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
@@ -431,7 +430,7 @@ static bool add_of_run(cJSON *root, const cs_scenario *scenario, const cs_simula
            add_figures(root, &outcome, CS_SCOPE_PLAN);
 }
 
-/* null where single tasks are not known. */
+/* Adds null if individual tasks are not known. */
 static bool add_of_tasks(cJSON *root, const cs_simulation *simulation, const char *key,
                          bool (*add)(cJSON *root, const cs_simulation *simulation))
 {
@@ -451,7 +450,7 @@ static bool add_fit(cJSON *root, const cs_memory_fit *fit)
            cs_json_add_number(made, "spread_bytes", limited ? (double)fit->spread : (double)NAN);
 }
 
-/* Whether the run fits, and the share of the capacity that is free; null if it is unlimited. */
+/* Adds whether the run fits, and the free share of the capacity; null if memory is unlimited. */
 static bool add_verdict(cJSON *root, const cs_simulation *simulation)
 {
     uint32_t device;
@@ -464,22 +463,17 @@ static bool add_verdict(cJSON *root, const cs_simulation *simulation)
            add_fit(root, &simulation->fit);
 }
 
-static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
-{
-    return add_forms(root, simulation) &&
-           add_of_tasks(root, simulation, "critical_path", add_critical_path) &&
-           add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
-           add_links(root, &simulation->trace) &&
-           add_of_tasks(root, simulation, "weights", add_weights) &&
-           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
-}
-
 static cJSON *make_report(const cs_scenario *scenario, const cs_simulation *simulation, bool whole)
 {
     cJSON *root = cJSON_CreateObject();
     bool done = root && add_of_run(root, scenario, simulation) && add_verdict(root, simulation);
     if (done && whole)
-        done = add_rest(root, scenario, simulation);
+        done = add_forms(root, simulation) &&
+               add_of_tasks(root, simulation, "critical_path", add_critical_path) &&
+               add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
+               add_links(root, &simulation->trace) &&
+               add_of_tasks(root, simulation, "weights", add_weights) &&
+               add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
     else if (done)
         done = cs_report_digest(root, scenario, simulation) && add_difference(root, simulation);
     if (done)

@@ -34,7 +34,7 @@ static text number_text(double value, const char *format)
     return out;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static text figure_text(cs_figure figure, double value)
 {
@@ -57,22 +57,16 @@ static text figure_text(cs_figure figure, double value)
     return number_text(100 * value, "%.4g %%");
 }
 
-/* Makespans, bytes and numbers are whole, and equal or not. The others are quotients, whose last
- * digits are rounding. */
-static double tolerance(cs_figure figure)
-{
-    return cs_figure_is_fraction(figure) || figure == CS_FIGURE_ITERATION_TIME ||
-                   figure == CS_FIGURE_EPOCH_TIME
-               ? 1e-12
-               : 0;
-}
-
 static bool equal(cs_figure figure, double simulated, double closed)
 {
-    return fabs(simulated - closed) <= tolerance(figure) * fabs(closed);
+    /* Makespans, bytes and counts are exact integers. Other metrics are quotients, whose last digits
+     * depend on rounding. */
+    const bool is_quotient = cs_figure_is_fraction(figure) || figure == CS_FIGURE_ITERATION_TIME ||
+                             figure == CS_FIGURE_EPOCH_TIME;
+    return fabs(simulated - closed) <= (is_quotient ? 1e-12 : 0) * fabs(closed);
 }
 
-/* How the simulation compares with the closed form. */
+/* Formats the simulated value relative to the closed form. */
 static text comparison_text(cs_figure figure, double simulated, double closed)
 {
     if (isnan(simulated))
@@ -82,11 +76,10 @@ static text comparison_text(cs_figure figure, double simulated, double closed)
         return number_text(0, "equal");
     if (cs_figure_is_fraction(figure))
         return number_text(100 * fabs(difference),
-                           difference > 0 ? "%.3g points more" : "%.3g points less");
+                           difference > 0 ? "+%.3g points" : "-%.3g points");
     if (closed <= 0)
         return number_text(0, "more");
-    return number_text(100 * fabs(difference) / closed,
-                       difference > 0 ? "%.3g %% more" : "%.3g %% less");
+    return number_text(100 * fabs(difference) / closed, difference > 0 ? "+%.3g %%" : "-%.3g %%");
 }
 
 enum { VALUE_COLUMN = 19, COMPARISON_COLUMN = 32, FORMULA_COLUMN = 50 };
@@ -96,7 +89,7 @@ static void print_figure(const char *label, const char *value, FILE *out)
     fprintf(out, "%-*s%s\n", VALUE_COLUMN, label, value);
 }
 
-/* What is known of a closed form whose simulated figure is equal to it or not. */
+/* How a closed form relates to the simulation. */
 static const char *standing(const cs_form *form, bool is_known, bool is_equal)
 {
     if (!form->applies)
@@ -106,29 +99,26 @@ static const char *standing(const cs_form *form, bool is_known, bool is_equal)
     return is_equal ? "holds for" : "PROMISED FOR:";
 }
 
-static void print_form(const cs_simulation *simulation, const cs_form *form, FILE *out)
-{
-    double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
-    fprintf(out, "%-*s%-*s%-*s ", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
-            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN - 1,
-            comparison_text(form->figure, simulated, closed).s);
-    cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
-    fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
-            standing(form, !isnan(simulated), equal(form->figure, simulated, closed)));
-    cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
-}
-
-/* Under a figure of the whole run all closed forms for it. */
+/* Prints all closed forms for a metric of the whole run. */
 static void print_forms(const cs_simulation *simulation, const char *key, FILE *out)
 {
     for (uint32_t f = 0; f < simulation->forms.n && !simulation->trace.stopped; f++) {
         const cs_form *form = &simulation->forms.forms[f];
-        if (form->device == CS_NONE && strcmp(cs_figure_key(form->figure), key) == 0)
-            print_form(simulation, form, out);
+        if (form->device == CS_NONE && strcmp(cs_figure_key(form->figure), key) == 0) {
+            double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
+            fprintf(out, "%-*s%-*s%-*s ", VALUE_COLUMN, "  closed form",
+                    COMPARISON_COLUMN - VALUE_COLUMN, figure_text(form->figure, closed).s,
+                    FORMULA_COLUMN - COMPARISON_COLUMN - 1,
+                    comparison_text(form->figure, simulated, closed).s);
+            cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
+            fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
+                    standing(form, !isnan(simulated), equal(form->figure, simulated, closed)));
+            cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
+        }
     }
 }
 
-/* Where the formulas of the run's figures and of the devices' peaks come from, each source once. */
+/* Prints the sources of all formulas, each once. */
 static void print_sources(const cs_forms *forms, FILE *out)
 {
     char line[1024];
@@ -145,7 +135,7 @@ static void print_sources(const cs_forms *forms, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* ", 36 % of a100's peak in bf16" behind what the line has. */
+/* Appends ", 36 % of a100's peak in bf16" to the line. */
 static void add_value(char *line, size_t size, const cs_run_figure *figure,
                       const cs_outcome *outcome)
 {
@@ -159,7 +149,7 @@ static void add_value(char *line, size_t size, const cs_run_figure *figure,
              figure->detail ? figure->detail(outcome, detail, sizeof(detail)) : "");
 }
 
-/* Nothing where the run has no value; "-" where it follows from tasks that were dropped. */
+/* Prints nothing if the run has no value, and "-" if it would require tasks that were dropped. */
 static void print_line(const cs_run_figure *figure, const cs_outcome *outcome, FILE *out)
 {
     const bool dropped = figure->shown & CS_OF_TASKS && outcome->simulation->without_tasks;
@@ -177,7 +167,7 @@ static void print_line(const cs_run_figure *figure, const cs_outcome *outcome, F
     print_forms(outcome->simulation, figure->key, out);
 }
 
-/* Where the schedule states it. */
+/* Prints the version difference if the schedule states it. */
 static void print_version_difference(const cs_simulation *simulation, FILE *out)
 {
     const cs_figure figure = CS_FIGURE_VERSION_DIFFERENCE;
@@ -192,21 +182,10 @@ static void print_version_difference(const cs_simulation *simulation, FILE *out)
     print_forms(simulation, cs_figure_key(figure), out);
 }
 
-static void print_figures(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
-{
-    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "",
-            FORMULA_COLUMN - COMPARISON_COLUMN, "simulated is", "formula, and what it assumes");
-    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
-        if (figure->shown & CS_SHOWN_REPORT)
-            print_line(figure, &outcome, out);
-    print_version_difference(simulation, out);
-}
-
 /* ---- devices ---- */
 
-/* "...: P - s versions", and what that assumes where the run differs for it; `first` says what it
- * is about. */
+/* Prints "...: P - s versions", with the assumptions if some device differs because of them.
+ * `first` names the subject. */
 static void print_formula(const char *first, const cs_simulation *simulation, const cs_form *form,
                           FILE *out)
 {
@@ -223,8 +202,8 @@ static void print_formula(const char *first, const cs_simulation *simulation, co
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* Peaks of memory or of versions, where the schedule states them: one line, or one for each that
- * differs. */
+/* Compares peaks of memory or versions with the schedule's formula: one line, plus one per device
+ * that differs. */
 static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FILE *out)
 {
     const cs_form *last = NULL;
@@ -239,7 +218,7 @@ static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FIL
         n++;
         n_equal += same;
         if (!same && n - n_equal <= DEVICE_ROWS)
-            fprintf(out, "closed form of %s on device %u: %s, simulated is %s\n",
+            fprintf(out, "closed form of %s on device %u: %s, simulated: %s\n",
                     cs_figure_label(figure), form->device, figure_text(figure, closed).s,
                     comparison_text(figure, simulated, closed).s);
     }
@@ -256,7 +235,8 @@ static bool is_peak_of(const cs_form *form, uint32_t device)
     return form->figure == CS_FIGURE_PEAK_ACTIVATIONS && form->device == device;
 }
 
-/* Schedules state them one device after the other, so the place of the first tells that of all. */
+/* Schedules state the forms of devices in order, so the position of the first one gives all
+ * others. */
 static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device)
 {
     const cs_forms *forms = &simulation->forms;
@@ -272,16 +252,16 @@ static const cs_form *peak_form(const cs_simulation *simulation, uint32_t device
     return NULL;
 }
 
-/* All that is said of a device but its number. Devices that say the same share a line: as a rule
- * they are replicas, and follow each other. */
+/* Description of a device, without its number. Adjacent devices with the same text share a line; as
+ * a rule they are replicas. */
 typedef struct device_line {
     char text[768];
 } device_line;
 
-/* Writes an empty line where there is nothing to say. */
+/* Writes a line; empty if there is nothing to report. */
 typedef void line_writer(const cs_simulation *simulation, uint32_t device, device_line *line);
 
-/* The device after the last one that says the same as `first`. */
+/* Returns the first device after `first` with a different line. */
 static uint32_t group_end(const cs_simulation *simulation, line_writer *write, uint32_t first)
 {
     device_line line, other;
@@ -298,7 +278,7 @@ static uint32_t group_end(const cs_simulation *simulation, line_writer *write, u
     return end;
 }
 
-/* The first of the devices that say the same as the last one. */
+/* Returns the first device of the last group with equal lines. */
 static uint32_t last_group(const cs_simulation *simulation, line_writer *write)
 {
     device_line line, other;
@@ -320,30 +300,14 @@ static bool are_many(const cs_simulation *simulation, line_writer *write)
     return n > DEVICE_ROWS;
 }
 
-/* Which devices one stands for: "0-63" where they follow each other, else "0 x64". */
-static void name_kind(const cs_graph *graph, uint32_t device, char *out, size_t size)
-{
-    uint32_t n = 0, last = device;
-    for (uint32_t d = device; d < graph->n_devices; d++) {
-        if (cs_graph_stand_in(graph, d) != device)
-            continue;
-        last = d;
-        n++;
-    }
-    if (n > 1 && last - device + 1 != n)
-        snprintf(out, size, "%u x%u", device, n);
-    else
-        snprintf(out, size, n == 1 ? "%u" : "%u-%u", device, last);
-}
-
-/* Of the first column: room for "960-1023" where there are so many devices. */
+/* Returns the width of the first column, for numbers such as "960-1023". */
 static int name_width(const cs_simulation *simulation)
 {
     const int range = snprintf(NULL, 0, "%u-", simulation->trace.n_devices - 1) * 2 - 1;
     return range > 6 ? range : 6;
 }
 
-/* A line for each device of a folded graph that is simulated. */
+/* Prints a line per simulated device of a folded graph. */
 static void print_kinds(const cs_simulation *simulation, line_writer *write, FILE *out)
 {
     const cs_graph *graph = &simulation->graph;
@@ -358,14 +322,26 @@ static void print_kinds(const cs_simulation *simulation, line_writer *write, FIL
             continue;
         }
         write(simulation, d, &line);
-        name_kind(graph, d, devices, sizeof(devices));
+        /* Name the devices that it represents: "0-63" if they are adjacent, else "0 x64". */
+        uint32_t n = 0, last = d;
+        for (uint32_t other = d; other < graph->n_devices; other++) {
+            if (cs_graph_stand_in(graph, other) != d)
+                continue;
+            last = other;
+            n++;
+        }
+        if (n > 1 && last - d + 1 != n)
+            snprintf(devices, sizeof(devices), "%u x%u", d, n);
+        else
+            snprintf(devices, sizeof(devices), n == 1 ? "%u" : "%u-%u", d, last);
         fprintf(out, "%*s %s\n", name_width(simulation), devices, line.text);
     }
     if (more > 0)
-        fprintf(out, "   ... %u more that were simulated, all of them in --json\n", more);
+        fprintf(out, "   ... %u more simulated devices, see --json\n", more);
 }
 
-/* A line for each group of equal devices, "0-63" in front; of many the first ones and the last. */
+/* Prints a line per group of equal devices, starting with "0-63"; if there are many, the first ones
+ * and the last. */
 static void print_lines(const cs_simulation *simulation, line_writer *write, FILE *out)
 {
     const uint32_t n = simulation->trace.n_devices;
@@ -379,8 +355,7 @@ static void print_lines(const cs_simulation *simulation, line_writer *write, FIL
         char devices[32];
         if (many && row == DEVICE_ROWS - 2) {
             const uint32_t last = last_group(simulation, write);
-            fprintf(out, "   ... %u more devices, all of them in --json and the results file\n",
-                    last - first);
+            fprintf(out, "   ... %u more devices, see --json or the results file\n", last - first);
             first = last;
         }
         end = group_end(simulation, write, first);
@@ -422,7 +397,7 @@ static void write_use(const cs_simulation *simulation, uint32_t device, device_l
              record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
-/* " weights 1 GB, activations 2 GB": those that there are, per category. */
+/* Writes " weights 1 GB, activations 2 GB", skipping empty categories. */
 static void write_categories(const int64_t *bytes, char *out, size_t size)
 {
     const char *separator = " ";
@@ -437,21 +412,6 @@ static void write_categories(const int64_t *bytes, char *out, size_t size)
     }
 }
 
-/* What the peak of the fullest device, the first of several, is made of. */
-static void print_fullest(const cs_trace *trace, FILE *out)
-{
-    char categories[512], line[640];
-    uint32_t fullest = 0;
-    for (uint32_t d = 1; d < trace->n_devices; d++)
-        if (trace->devices[d].peak > trace->devices[fullest].peak)
-            fullest = d;
-    if (trace->n_devices == 0 || trace->devices[fullest].peak <= 0)
-        return;
-    write_categories(trace->devices[fullest].at_peak, categories, sizeof(categories));
-    snprintf(line, sizeof(line), "peak of device %" PRIu32 ":%s", fullest, categories);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
 static void print_devices(const cs_platform *platform, const cs_simulation *simulation, FILE *out)
 {
     const uint32_t n = simulation->trace.n_devices;
@@ -461,7 +421,18 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
     fprintf(out, "%*s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", width, "device", "computing",
             "messages", "for others", "for flush", "memory", "at", "activations", "form");
     print_lines(simulation, write_use, out);
-    print_fullest(&simulation->trace, out);
+    /* Print the composition of the largest peak, on the first device that reaches it. */
+    char categories[512], line[640];
+    uint32_t fullest = 0;
+    for (uint32_t d = 1; d < simulation->trace.n_devices; d++)
+        if (simulation->trace.devices[d].peak > simulation->trace.devices[fullest].peak)
+            fullest = d;
+    if (simulation->trace.n_devices != 0 && simulation->trace.devices[fullest].peak > 0) {
+        write_categories(simulation->trace.devices[fullest].at_peak, categories,
+                         sizeof(categories));
+        snprintf(line, sizeof(line), "peak of device %" PRIu32 ":%s", fullest, categories);
+        cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    }
     cs_capacity_print(platform, out);
     cs_capacity_print_fit(&simulation->fit, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
@@ -483,25 +454,7 @@ static void write_allocations(const cs_simulation *simulation, uint32_t device, 
              bytes_text((double)stats->peak_reserved).s, 100 * wasted);
 }
 
-/* The first allocation that failed, and what was free and could not be had. */
-static void print_failure(const cs_simulation *simulation, uint32_t device, FILE *out)
-{
-    const cs_failed_allocation *failure = &simulation->allocations.devices[device].failure;
-    char task[96] = "what is resident from the start", line[512];
-    if (!failure->failed)
-        return;
-    if (failure->task != CS_NONE)
-        cs_graph_describe(&simulation->graph, failure->task, task, sizeof(task));
-    snprintf(line, sizeof(line),
-             "OUT OF MEMORY on device %" PRIu32 ": %s for %s: allocated %s of %s reserved, %s "
-             "free in blocks of up to %s",
-             device, bytes_text((double)failure->bytes).s, task,
-             bytes_text((double)failure->allocated).s, bytes_text((double)failure->reserved).s,
-             bytes_text((double)failure->free).s, bytes_text((double)failure->largest).s);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
-/* Of the first device only, where several fail. */
+/* Reports the first failing device only. */
 static void print_allocations(const cs_simulation *simulation, FILE *out)
 {
     const cs_allocations *allocations = &simulation->allocations;
@@ -515,8 +468,24 @@ static void print_allocations(const cs_simulation *simulation, FILE *out)
     print_lines(simulation, write_allocations, out);
     while (d < allocations->n_devices && !allocations->devices[d].failure.failed)
         d++;
-    if (d < allocations->n_devices)
-        print_failure(simulation, d, out);
+    if (d < allocations->n_devices) {
+        /* Print the first failed allocation, and the memory that was free but unusable. */
+        const cs_failed_allocation *failure = &simulation->allocations.devices[d].failure;
+        char task[96] = "resident memory", line[512];
+        if (failure->failed) {
+            if (failure->task != CS_NONE)
+                cs_graph_describe(&simulation->graph, failure->task, task, sizeof(task));
+            snprintf(line, sizeof(line),
+                     "OUT OF MEMORY on device %" PRIu32
+                     ": tried to allocate %s for %s; %s allocated, %s "
+                     "reserved, %s free in blocks of up to %s",
+                     d, bytes_text((double)failure->bytes).s, task,
+                     bytes_text((double)failure->allocated).s,
+                     bytes_text((double)failure->reserved).s, bytes_text((double)failure->free).s,
+                     bytes_text((double)failure->largest).s);
+            cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+        }
+    }
 }
 
 /* ---- staleness ---- */
@@ -530,7 +499,8 @@ static bool is_stale(const cs_staleness *staleness)
     return false;
 }
 
-/* Of all weights on the device: the most versions, the largest delay and the mean. */
+/* Writes a device's largest number of versions, largest delay and mean delay, over all its
+ * weights. */
 static void write_staleness(const cs_simulation *simulation, uint32_t device, device_line *line)
 {
     const cs_staleness *staleness = &simulation->analysis.staleness;
@@ -553,19 +523,7 @@ static void write_staleness(const cs_simulation *simulation, uint32_t device, de
              mean_text);
 }
 
-/* Of schedules that keep versions of weights, or whose gradients are of old ones. */
-static void print_staleness(const cs_simulation *simulation, FILE *out)
-{
-    if (!is_stale(&simulation->analysis.staleness))
-        return;
-    const int width = name_width(simulation);
-    fprintf(out, "\n%*s %9s  %s\n%*s %9s %9s %6s\n", width, "", "versions", " gradient delay",
-            width, "device", "kept", "largest", "mean");
-    print_lines(simulation, write_staleness, out);
-    compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
-}
-
-/* Of a schedule without a flush. */
+/* Prints whether a run without a flush is periodic. */
 static void print_recurrence(const cs_scenario *scenario, const cs_simulation *simulation,
                              FILE *out)
 {
@@ -586,14 +544,14 @@ static void print_recurrence(const cs_scenario *scenario, const cs_simulation *s
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* ---- the rest ---- */
+/* ---- other parts ---- */
 
 static text seconds_text(double seconds)
 {
     return time_text(seconds * (double)CS_PS_PER_SEC);
 }
 
-/* Of a device, on average. */
+/* Prints the mean communication per device. */
 static void print_communication(const cs_analysis *analysis, FILE *out)
 {
     const cs_mean_use mean = analysis->mean;
@@ -604,57 +562,17 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
         snprintf(slowed, sizeof(slowed), "; computing slowed by communication: %s",
                  seconds_text(mean.slowed).s);
     snprintf(line, sizeof(line),
-             "communication: %s a device, %.1f %% hidden; exposed: messages %s, collectives %s%s",
+             "communication: %s per device, %.1f %% overlapped; exposed: messages %s, "
+             "collectives %s%s",
              seconds_text(mean.active).s, 100 * mean.hidden / mean.active,
              seconds_text(mean.messages).s, seconds_text(mean.collectives).s, slowed);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     const double computing = cs_time_seconds(analysis->makespan) * (1 - analysis->bubble_fraction);
     if (mean.hidden > computing * (1 + 1e-9))
         fprintf(out,
-                "  more is hidden than the device computes, %s: /collectives/tensor_overlap or "
-                "expert_overlap is too large here\n",
+                "  more is overlapped than the device computes, %s: /collectives/tensor_overlap or "
+                "expert_overlap is too large\n",
                 seconds_text(computing).s);
-}
-
-/* For each purpose: time of communication, the exposed part, bytes and their mean rate. A stopped
- * run has sent fewer bytes than were planned. */
-static void print_purposes(const cs_simulation *simulation, FILE *out)
-{
-    const cs_mean_use mean = simulation->analysis.mean;
-    if (!(mean.active > 0) || simulation->trace.stopped)
-        return;
-    fprintf(out, "%14s %10s %10s  %-10s %s\n", "for", "time", "exposed", "sent", "rate per device");
-    for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
-        const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
-        const double active = mean.active_for[p];
-        if (moved > 0)
-            fprintf(out, "%14s %10s %10s  %-10s %s\n", cs_purpose_name(p), seconds_text(active).s,
-                    seconds_text(mean.exposed[p]).s, bytes_text(moved).s,
-                    active > 0 ? cs_units_text(moved / active, CS_QUANTITY_BANDWIDTH, DIGITS).s
-                               : "-");
-    }
-}
-
-/* Of the device that has the most there. */
-static void print_host(const cs_simulation *simulation, FILE *out)
-{
-    int64_t most = 0;
-    for (uint32_t d = 0; simulation->host_peaks && d < simulation->trace.n_devices; d++)
-        most = simulation->host_peaks[d] > most ? simulation->host_peaks[d] : most;
-    if (most > 0)
-        fprintf(out, "offloaded to the host: at most %s a device at once\n",
-                bytes_text((double)most).s);
-}
-
-/* What is not known where tasks were dropped as they ran. */
-static void print_dropped(const cs_simulation *simulation, FILE *out)
-{
-    char line[320];
-    snprintf(line, sizeof(line),
-             "%u tasks were dropped as they ran: unknown is where devices wait, what communication "
-             "is hidden, the critical path, and staleness (hash %016" PRIx64 ")",
-             simulation->graph.n_tasks, simulation->hash);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
 static void print_path(const cs_analysis *analysis, FILE *out)
@@ -679,7 +597,7 @@ static void print_path(const cs_analysis *analysis, FILE *out)
 static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, size_t size)
 {
     if (task == CS_NONE)
-        snprintf(out, size, "what is resident from the start");
+        snprintf(out, size, "resident memory");
     else if (!graph->tasks)
         snprintf(out, size, "task %u", task);
     else
@@ -707,36 +625,8 @@ static void write_oom(const cs_simulation *simulation, uint32_t device, device_l
         write_categories(record->at_oom, out + end, size - end);
 }
 
-/* "out of memory: devices 0 to 63, at ..." */
-static void print_oom(uint32_t first, uint32_t end, const device_line *line, FILE *out)
-{
-    char whole[sizeof(line->text) + 64], to[16] = "";
-    if (end > first + 1)
-        snprintf(to, sizeof(to), " to %u", end - 1);
-    snprintf(whole, sizeof(whole), "out of memory: device%s %u%s, %s", *to ? "s" : "", first, to,
-             line->text);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
-}
-
-/* What is out of memory besides the group that is told in full. */
-static void print_more_oom(const cs_simulation *simulation, uint32_t told, uint32_t told_end,
-                           FILE *out)
-{
-    uint32_t more = 0;
-    cs_time last = 0;
-    for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
-        const cs_device_record *record = &simulation->trace.devices[d];
-        if (!record->out_of_memory || (d >= told && d < told_end))
-            continue;
-        last = record->oom_time > last ? record->oom_time : last;
-        more++;
-    }
-    fprintf(out, "out of memory: %u more devices, the last at %s\n", more,
-            time_text((double)last).s);
-}
-
-/* Devices that run out of memory alike are one group. Of few groups each is told, of more the one
- * that is first to run out. */
+/* Reports groups of devices that run out of memory alike: each of a few groups, or else only the
+ * first to run out. */
 static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
 {
     enum { FEW = 3 };
@@ -755,16 +645,36 @@ static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
     for (uint32_t first = 0, end; first < simulation->trace.n_devices; first = end) {
         end = group_end(simulation, write_oom, first);
         write_oom(simulation, first, &line);
-        if (*line.text && (groups <= FEW || first == earliest))
-            print_oom(first, end, &line, out);
+        if (*line.text && (groups <= FEW || first == earliest)) {
+            /* "out of memory: devices 0 to 63, at ..." */
+            char whole[sizeof(line.text) + 64], to[16] = "";
+            if (end > first + 1)
+                snprintf(to, sizeof(to), " to %u", end - 1);
+            snprintf(whole, sizeof(whole), "out of memory: device%s %u%s, %s", *to ? "s" : "",
+                     first, to, line.text);
+            cs_wrap(out, 0, 2, CS_WRAP_REPORT, whole);
+        }
     }
-    if (groups > FEW)
-        print_more_oom(simulation, earliest, group_end(simulation, write_oom, earliest), out);
+    if (groups > FEW) {
+        /* Count the devices out of memory outside the group that has been reported. */
+        const uint32_t told_end = group_end(simulation, write_oom, earliest);
+        uint32_t more = 0;
+        cs_time last = 0;
+        for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {
+            const cs_device_record *record = &simulation->trace.devices[d];
+            if (!record->out_of_memory || (d >= earliest && d < told_end))
+                continue;
+            last = record->oom_time > last ? record->oom_time : last;
+            more++;
+        }
+        fprintf(out, "out of memory: %u more devices, the last at %s\n", more,
+                time_text((double)last).s);
+    }
     if (simulation->trace.stopped)
-        fprintf(out, "the run was stopped there, as asked\n");
+        fprintf(out, "the run was stopped there (--stop-on-oom)\n");
 }
 
-/* Collectives by the algorithm and the protocol that NCCL picks. */
+/* Prints the number of collectives per algorithm and protocol that NCCL picks. */
 static void print_choices(const cs_lower_report *lowering, FILE *out)
 {
     const char *before = "NCCL picks ";
@@ -785,11 +695,11 @@ static const char *delay_text(const cs_lower_report *lowering)
 {
     if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
         return "by the alpha-beta model";
-    return lowering->beside ? "with nothing else running but the same in other groups"
-                            : "with nothing else running";
+    return lowering->beside ? "without contention except by the same collective in other groups"
+                            : "without contention";
 }
 
-/* What messages and collectives take depends on both, so no summary is without. */
+/* Prints how links are shared and how collectives are modelled. */
 static void print_network(const cs_platform *platform, const cs_lower_report *lowering, FILE *out)
 {
     char sharing[CS_SHARING_TEXT_BYTES], links[CS_SHARING_TEXT_BYTES + 32] = "", line[600];
@@ -806,8 +716,8 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
                          lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
     if (any && delays)
         snprintf(line + used, sizeof(line) - (size_t)used,
-                 "each one delay: its time %s (%llu messages not simulated)", delay_text(lowering),
-                 messages);
+                 "each modelled as one delay, %s (%llu messages not simulated)",
+                 delay_text(lowering), messages);
     else if (any)
         snprintf(line + used, sizeof(line) - (size_t)used, "%llu messages", messages);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
@@ -815,7 +725,7 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
     print_choices(lowering, out);
 }
 
-/* Where devices are simulated for others that do not do the same. */
+/* Warns if devices that are simulated as one differ. */
 static void print_unlike(const cs_lower_report *lowering, FILE *out)
 {
     char line[320];
@@ -823,14 +733,13 @@ static void print_unlike(const cs_lower_report *lowering, FILE *out)
         return;
     snprintf(
         line, sizeof(line),
-        "warning: not all devices that one stands for are alike: %s; all are taken to be as slow "
-        "as the slowest",
+        "warning: devices that are simulated as one differ: %s; all are simulated like the slowest",
         lowering->unlike);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
     fputc('\n', out);
 }
 
-/* Closed forms know nothing of it: none is claimed. */
+/* Prints the kinds of noise. Closed forms do not cover them. */
 static void print_noise(const cs_scenario *scenario, FILE *out)
 {
     const cs_noise *noise = &scenario->noise;
@@ -855,40 +764,6 @@ static void print_noise(const cs_scenario *scenario, FILE *out)
 
 enum { MISSING_ROWS = 8 };
 
-static void print_missing(const cs_costs_use *use, FILE *out)
-{
-    for (uint32_t i = 0; i < use->n_missing && i < MISSING_ROWS; i++) {
-        const cs_missing_cost *at = &use->missing[i];
-        fprintf(out, "  not measured: %s:", at->op);
-        for (uint32_t pass = 0; pass < CS_N_PASSES; pass++)
-            if (at->passes & 1u << pass)
-                fprintf(out, " %s", cs_pass_names[pass]);
-        fprintf(out, " (%u)\n", at->count);
-    }
-    if (use->n_missing > MISSING_ROWS)
-        fprintf(out, "  ... %u more, all of them in --json\n", use->n_missing - MISSING_ROWS);
-}
-
-static void print_measured_collectives(const cs_lower_report *lowering, FILE *out)
-{
-    if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
-        fprintf(out, "  the fidelity %s ignores measured times of collectives; use \"analytic\"\n",
-                cs_fidelity_name(lowering->fidelity));
-    else
-        fprintf(out, "  %llu of %llu collectives take measured times, the others computed ones\n",
-                (unsigned long long)lowering->n_measured,
-                (unsigned long long)lowering->n_collectives);
-    if (lowering->n_extrapolated > 0)
-        fprintf(out,
-                "  extrapolated: %llu collectives have more bytes than any that was measured\n",
-                (unsigned long long)lowering->n_extrapolated);
-    for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
-        const cs_unmeasured *at = &lowering->unmeasured[i];
-        fprintf(out, "  not measured: %s of %u ranks, %s (%llu)\n", cs_kind_name(at->kind),
-                at->ranks, at->network ? "network" : "node", (unsigned long long)at->count);
-    }
-}
-
 static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowering, FILE *out)
 {
     const cs_costs_use *use = &scenario->costs;
@@ -905,17 +780,44 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
         fprintf(out, "the times of layers come from the model\n");
     for (uint32_t i = 0; i < use->n_warnings; i++)
         fprintf(out, "  warning: %s\n", use->warnings[i]);
-    print_missing(use, out);
-    if (lowering->n_collectives > 0 && scenario->collectives.measured)
-        print_measured_collectives(lowering, out);
+    for (uint32_t i = 0; i < use->n_missing && i < MISSING_ROWS; i++) {
+        const cs_missing_cost *at = &use->missing[i];
+        fprintf(out, "  not measured: %s:", at->op);
+        for (uint32_t pass = 0; pass < CS_N_PASSES; pass++)
+            if (at->passes & 1u << pass)
+                fprintf(out, " %s", cs_pass_names[pass]);
+        fprintf(out, " (%u)\n", at->count);
+    }
+    if (use->n_missing > MISSING_ROWS)
+        fprintf(out, "  ... %u more, see --json\n", use->n_missing - MISSING_ROWS);
+    if (lowering->n_collectives > 0 && scenario->collectives.measured) {
+        if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
+            fprintf(out,
+                    "  the fidelity %s ignores measured times of collectives; use \"analytic\"\n",
+                    cs_fidelity_name(lowering->fidelity));
+        else
+            fprintf(out,
+                    "  %llu of %llu collectives take measured times, the others computed times\n",
+                    (unsigned long long)lowering->n_measured,
+                    (unsigned long long)lowering->n_collectives);
+        if (lowering->n_extrapolated > 0)
+            fprintf(out, "  extrapolated: %llu collectives are larger than all measured ones\n",
+                    (unsigned long long)lowering->n_extrapolated);
+        for (uint32_t i = 0; i < lowering->n_unmeasured; i++) {
+            const cs_unmeasured *at = &lowering->unmeasured[i];
+            fprintf(out, "  not measured: %s of %u ranks, %s (%llu)\n", cs_kind_name(at->kind),
+                    at->ranks, at->network ? "network" : "node", (unsigned long long)at->count);
+        }
+    }
     fputc('\n', out);
 }
 
 void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulation, FILE *out)
 {
     const cs_job *job = &scenario->job;
-    fprintf(out, "%s: %s, %u x %s, ", scenario->name, scenario->schedule->name,
-            scenario->platform.n_devices, scenario->platform.topology);
+    fprintf(out, "%s: %s, %u device%s (%s), ", scenario->name, scenario->schedule->name,
+            scenario->platform.n_devices, scenario->platform.n_devices == 1 ? "" : "s",
+            scenario->platform.topology);
     fprintf(out, "%u mini-batch%s of %u sample%s, %u micro-batch%s of %u", job->iterations,
             job->iterations == 1 ? "" : "es", scenario->batch_size,
             scenario->batch_size == 1 ? "" : "s", job->micro_batches,
@@ -933,18 +835,57 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_network(&scenario->platform, &simulation->lowering, out);
     print_unlike(&simulation->lowering, out);
     print_noise(scenario, out);
-    print_figures(scenario, simulation, out);
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
+    fprintf(out, "%-*s%-*s%-*s%s\n", VALUE_COLUMN, "", COMPARISON_COLUMN - VALUE_COLUMN, "value",
+            FORMULA_COLUMN - COMPARISON_COLUMN, "vs. formula", "formula and assumptions");
+    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++)
+        if (figure->shown & CS_SHOWN_REPORT)
+            print_line(figure, &outcome, out);
+    print_version_difference(simulation, out);
     print_devices(&scenario->platform, simulation, out);
     print_allocations(simulation, out);
-    print_staleness(simulation, out);
+    /* Print a table if versions of weights are kept, or gradients are delayed. */
+    if (is_stale(&simulation->analysis.staleness)) {
+        const int width = name_width(simulation);
+        fprintf(out, "\n%*s %9s  %s\n%*s %9s %9s %6s\n", width, "", "versions", " gradient delay",
+                width, "device", "kept", "largest", "mean");
+        print_lines(simulation, write_staleness, out);
+        compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
+    }
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
-    print_purposes(simulation, out);
-    print_host(simulation, out);
+    /* Print, per purpose, time of communication, exposed time, bytes and mean rate, except for
+     * stopped runs, which have sent fewer bytes than counted. */
+    const cs_mean_use mean = simulation->analysis.mean;
+    if (mean.active > 0 && !simulation->trace.stopped) {
+        fprintf(out, "%14s %10s %10s  %-10s %s\n", "purpose", "time", "exposed", "sent",
+                "rate per device");
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
+            const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
+            const double active = mean.active_for[p];
+            if (moved > 0)
+                fprintf(out, "%14s %10s %10s  %-10s %s\n", cs_purpose_name(p),
+                        seconds_text(active).s, seconds_text(mean.exposed[p]).s,
+                        bytes_text(moved).s,
+                        active > 0 ? cs_units_text(moved / active, CS_QUANTITY_BANDWIDTH, DIGITS).s
+                                   : "-");
+        }
+    }
+    /* Print the largest use of host memory. */
+    int64_t most = 0;
+    for (uint32_t d = 0; simulation->host_peaks && d < simulation->trace.n_devices; d++)
+        most = simulation->host_peaks[d] > most ? simulation->host_peaks[d] : most;
+    if (most > 0)
+        fprintf(out, "offloaded to the host: at most %s per device\n", bytes_text((double)most).s);
     print_recurrence(scenario, simulation, out);
-    if (simulation->without_tasks)
-        print_dropped(simulation, out);
-    else
+    if (simulation->without_tasks) {
+        char line[320];
+        snprintf(line, sizeof(line),
+                 "%u tasks were dropped after they ran: waiting times, overlap, critical path and "
+                 "staleness are unknown (hash %016" PRIx64 ")",
+                 simulation->graph.n_tasks, simulation->hash);
+        cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    } else
         print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);

@@ -39,24 +39,6 @@ cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error)
 
 /* ---- as text ---- */
 
-static cs_status print_figure(const cs_runs *runs, uint32_t f, FILE *out, cs_error *error)
-{
-    const cs_run_figure *figure = cs_run_figure_main(f);
-    cs_summary of;
-    CS_TRY(cs_summary_of(cs_runs_values(runs, f), runs->n, &of, error));
-    const double shown[] = {of.mean,         of.low,          of.high,        of.quantiles[1],
-                            of.quantiles[3], of.quantiles[5], of.quantiles[6]};
-    char heading[CS_UNIT_TEXT_BYTES], cells[7][CS_UNIT_TEXT_BYTES],
-        interval[2 * CS_UNIT_TEXT_BYTES + 8];
-    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
-        cs_run_figure_cell(figure, shown[i], cells[i], sizeof(cells[i]));
-    snprintf(interval, sizeof(interval), "%s to %s", cells[1], cells[2]);
-    fprintf(out, "%-21s %-10s %-23s %-10s %-10s %-10s %s\n",
-            cs_run_figure_heading(figure, heading, sizeof(heading)), cells[0], interval, cells[3],
-            cells[4], cells[5], cells[6]);
-    return CS_OK;
-}
-
 cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
 {
     if (runs->n == 0)
@@ -64,9 +46,22 @@ cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error)
     fprintf(out, "\n%" PRIu32 " runs, seeds %" PRIu64 " to %" PRIu64 "%s\n", runs->n,
             runs->first_seed, runs->first_seed + runs->n - 1,
             cs_runs_all_equal(runs) ? ", all equal: nothing in the scenario is random" : "");
-    fprintf(out, "%-21s %-10s %-23s %-10s %-10s %-10s %s\n", "", "mean", "95 % interval of it",
-            "5 %", "median", "95 %", "largest");
-    for (uint32_t f = 0; f < runs->n_figures; f++)
-        CS_TRY(print_figure(runs, f, out, error));
+    fprintf(out, "%-21s %-10s %-23s %-10s %-10s %-10s %s\n", "", "mean", "95 % interval", "5 %",
+            "median", "95 %", "largest");
+    for (uint32_t f = 0; f < runs->n_figures; f++) {
+        const cs_run_figure *figure = cs_run_figure_main(f);
+        cs_summary of;
+        CS_TRY(cs_summary_of(cs_runs_values(runs, f), runs->n, &of, error));
+        const double shown[] = {of.mean,         of.low,          of.high,        of.quantiles[1],
+                                of.quantiles[3], of.quantiles[5], of.quantiles[6]};
+        char heading[CS_UNIT_TEXT_BYTES], cells[7][CS_UNIT_TEXT_BYTES],
+            interval[2 * CS_UNIT_TEXT_BYTES + 8];
+        for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+            cs_run_figure_cell(figure, shown[i], cells[i], sizeof(cells[i]));
+        snprintf(interval, sizeof(interval), "%s to %s", cells[1], cells[2]);
+        fprintf(out, "%-21s %-10s %-23s %-10s %-10s %-10s %s\n",
+                cs_run_figure_heading(figure, heading, sizeof(heading)), cells[0], interval,
+                cells[3], cells[4], cells[5], cells[6]);
+    }
     return CS_OK;
 }

@@ -1,16 +1,16 @@
-/* Whether axes over which layers are divided lie within nodes, and whether another order of the
- * axes would put them there. */
+/* Warns if axes that split layers cross nodes although another order of the axes would keep them
+ * inside. */
 #include "sim/run/scenario/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Axes over which devices exchange something within each layer, those that exchange most first. */
+/* Axes along which devices communicate within each layer, those with most traffic first. */
 static const cs_axes_name talkers[] = {CS_AXES_TENSOR, CS_AXES_EXPERT, CS_AXES_CONTEXT,
                                        CS_AXES_SPACE};
 enum { N_TALKERS = sizeof(talkers) / sizeof(talkers[0]), ORDER_BYTES = 96 };
 
-/* Whether each group of these axes is in one node. */
+/* Whether each group of these axes is inside one node. */
 static bool lies_within(const cs_parallel *parallel, cs_axes axes, const uint32_t *devices,
                         uint32_t node_devices)
 {
@@ -59,7 +59,8 @@ static bool next_order(uint32_t order[CS_N_MESH_AXES], int n)
     return true;
 }
 
-/* An order that puts a talker into nodes and leaves those of `kept` there; false: there is none. */
+/* Finds an order that moves a talker into nodes and keeps those of `kept` there. Returns false if
+ * there is none. */
 static bool find_order(const cs_parallel *parallel, uint32_t node_devices, uint32_t kept,
                        uint32_t talker, uint32_t *devices, uint32_t order[CS_N_MESH_AXES])
 {
@@ -78,7 +79,8 @@ static bool find_order(const cs_parallel *parallel, uint32_t node_devices, uint3
     return false;
 }
 
-/* One that leaves all there that are; else one that moves only what exchanges less. */
+/* Prefers an order that keeps all axes inside nodes that are there now; else accepts one that moves
+ * out only axes with less traffic. */
 static bool find_better(const cs_parallel *parallel, uint32_t node_devices, uint32_t within,
                         uint32_t talker, uint32_t *devices, uint32_t order[CS_N_MESH_AXES])
 {
@@ -106,7 +108,7 @@ void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *p
     const cs_json_place key = {.up = &place, .key = "order"};
     const uint32_t node = platform->node_devices, n = platform->n_devices;
     uint32_t *devices = node > 0 && node < n ? malloc(n * sizeof(*devices)) : NULL;
-    if (!devices) /* one node, or no memory for what is only a warning */
+    if (!devices) /* a single node, or no memory for a mere warning */
         return;
     const uint32_t within = which_within(parallel, parallel->devices, node);
     for (uint32_t i = 0; i < N_TALKERS; i++) {
@@ -118,8 +120,8 @@ void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *p
             continue;
         (void)cs_json_invalid(
             &key, warnings,
-            "the %u devices of the axis \"%s\" are not in one node of %u each; with "
-            "[%s]%s they would be",
+            "the %u devices of the axis \"%s\" do not share a node of %u devices; with "
+            "[%s]%s they would",
             axes.size, cs_axes_text(talkers[i]), node, order_text(parallel, order, text),
             sections->parallel.ranks.items ? " and without \"ranks\"" : "");
     }

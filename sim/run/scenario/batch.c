@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Each replica has the same samples in each micro-batch. */
+/* Reports a batch size that does not give each replica equally many samples in each micro-batch. */
 static cs_status refuse_samples(const cs_mesh *mesh, uint64_t samples, uint32_t micro_batches,
                                 const cs_json_place *place, cs_error *error)
 {

@@ -1,4 +1,5 @@
-/* The mesh of the section "parallel": sizes that it leaves open, and where its places are. */
+/* The mesh of the section "parallel": infers sizes that are left open, and places ranks on
+ * devices. */
 #include "sim/base/text.h"
 #include "sim/model/layout.h"
 #include "sim/run/scenario/build.h"
@@ -21,20 +22,8 @@ static uint32_t part(const cs_list *space, uint32_t i)
     return i < space->n ? ((const uint32_t *)space->items)[i] : 1;
 }
 
-static mesh_sizes given_sizes(const cs_parallel_section *section)
-{
-    const char *method = section->filter > 1    ? "filter"
-                         : section->channel > 1 ? "channel"
-                                                : "tensor";
-    const uint64_t layers = (uint64_t)section->tensor * section->filter * section->channel;
-    const uint64_t space =
-        (uint64_t)part(&section->space, 0) * part(&section->space, 1) * part(&section->space, 2);
-    return (mesh_sizes){{method, "space", "context", "pipeline", "data"},
-                        {layers, space, section->context, section->pipeline, section->data}};
-}
-
-/* Of the sizes that are known but for one of them; N_SIZES: of all. Beyond all numbers of devices
- * it is not exact. */
+/* Multiplies all known sizes except one (N_SIZES: except none). Stops being exact beyond
+ * MOST_DEVICES. */
 static uint64_t product(const mesh_sizes *of, uint32_t but)
 {
     uint64_t n = 1;
@@ -56,7 +45,8 @@ static const char *product_text(const mesh_sizes *of, uint32_t but, char text[PR
     return end > 0 ? text : "one device";
 }
 
-/* What would make a product divide the devices: one of its sizes, or another number of devices. */
+/* Reports a product that does not divide the devices. Proposes other sizes, or other numbers of
+ * devices. */
 static cs_status refuse_product(const cs_sections *sections, const mesh_sizes *of, uint32_t devices,
                                 cs_error *error)
 {
@@ -78,7 +68,7 @@ static cs_status refuse_product(const cs_sections *sections, const mesh_sizes *o
     return CS_INVALID;
 }
 
-/* A product of all sizes that is not the number of devices. */
+/* Reports sizes whose product is not the number of devices. */
 static cs_status refuse_data(const cs_sections *sections, const mesh_sizes *of, uint32_t devices,
                              cs_error *error)
 {
@@ -100,7 +90,7 @@ static cs_status refuse_data(const cs_sections *sections, const mesh_sizes *of, 
     return CS_INVALID;
 }
 
-/* Pipeline ranks that the schedule asks for; 0: any number. */
+/* Sets the number of pipeline ranks if the schedule requires one. */
 static cs_status ask_schedule(const cs_sections *sections, uint32_t n_layers, mesh_sizes *sizes,
                               cs_error *error)
 {
@@ -118,7 +108,7 @@ static cs_status ask_schedule(const cs_sections *sections, uint32_t n_layers, me
     return CS_OK;
 }
 
-/* Where the platform has a number of devices. */
+/* Infers open sizes from the number of devices. */
 static cs_status divide_devices(const cs_sections *sections, uint32_t devices, mesh_sizes *sizes,
                                 cs_error *error)
 {
@@ -137,38 +127,7 @@ static cs_status divide_devices(const cs_sections *sections, uint32_t devices, m
     return CS_OK;
 }
 
-/* Where it has none. */
-static cs_status count_devices(const cs_sections *sections, uint32_t n_layers, mesh_sizes *sizes,
-                               cs_error *error)
-{
-    const cs_json_place parallel = {.up = &sections->root, .key = "parallel"};
-    const cs_json_place place = {.up = &parallel, .key = "pipeline"};
-    const cs_schedule_section *schedule = &sections->schedule;
-    if (sizes->sizes[DATA] == 0)
-        sizes->sizes[DATA] = 1;
-    if (sizes->sizes[PIPELINE] == 0 && !sections->model.workload.name)
-        sizes->sizes[PIPELINE] = cs_mesh_devices(schedule->kind, schedule->params, n_layers, false);
-    if (sizes->sizes[PIPELINE] == 0)
-        return cs_json_invalid(&place, error, "must be given, or /platform/devices");
-    return CS_OK;
-}
-
-static cs_status settle_sizes(const cs_sections *sections, uint32_t devices, uint32_t n_layers,
-                              mesh_sizes *sizes, cs_error *error)
-{
-    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
-    char text[PRODUCT_BYTES];
-    *sizes = given_sizes(&sections->parallel);
-    CS_TRY(ask_schedule(sections, n_layers, sizes, error));
-    if (devices == 0)
-        CS_TRY(count_devices(sections, n_layers, sizes, error));
-    if (product(sizes, N_SIZES) > MOST_DEVICES)
-        return cs_json_invalid(&place, error, "%s are more than %d devices",
-                               product_text(sizes, N_SIZES, text), MOST_DEVICES);
-    return devices > 0 ? divide_devices(sections, devices, sizes, error) : CS_OK;
-}
-
-/* ---- experts and shards, which divide what is there ---- */
+/* ---- experts and shards, which are spread over the other axes ---- */
 
 static cs_status check_divisor(const cs_json_place *parallel, const char *key, const char *what,
                                uint64_t n, uint32_t of, cs_error *error)
@@ -210,33 +169,14 @@ static cs_status settle_experts(const cs_parallel_section *section, const cs_loa
     CS_TRY(check_divisor(parallel, "expert_tensor", "devices of a stage", grid->expert_tensor,
                          places, error));
     return check_divisor(parallel, "expert",
-                         grid->expert_tensor > 1 ? "devices of a stage that expert_tensor leaves"
+                         grid->expert_tensor > 1 ? "devices of a stage divided by expert_tensor"
                                                  : "devices of a stage",
                          grid->expert, places / grid->expert_tensor, error);
 }
 
-/* Shards of experts lie among the same devices as those of dense weights, where both divide. */
-static cs_status settle_shards(const cs_parallel_section *section, const cs_json_place *parallel,
-                               cs_grid *grid, cs_error *error)
-{
-    const uint32_t dense = cs_grid_axes(grid, CS_AXES_GRADIENT).size;
-    const uint32_t experts = cs_grid_axes(grid, CS_AXES_EXPERT_DATA).size;
-    if (cs_parallel_section_zero(section, NULL) == 0)
-        return CS_OK;
-    grid->shard = section->shard > 0 ? section->shard : dense;
-    CS_TRY(check_divisor(parallel, "shard", "data x context x space ranks of a stage", grid->shard,
-                         dense, error));
-    const uint32_t span = grid->shard * grid->tensor, apart = grid->expert * grid->expert_tensor;
-    if (grid->shard == dense)
-        grid->expert_shard = experts;
-    else if (span % apart == 0 && experts % (span / apart) == 0)
-        grid->expert_shard = span / apart;
-    return CS_OK;
-}
-
 /* ---- order ---- */
 
-/* The axes that are listed, and then the others. */
+/* Takes the listed axes, followed by the others. */
 static cs_status settle_order(const cs_parallel_section *section, const cs_json_place *parallel,
                               cs_parallel *made, cs_error *error)
 {
@@ -260,7 +200,7 @@ static cs_status settle_order(const cs_parallel_section *section, const cs_json_
     return CS_OK;
 }
 
-/* Each device once. */
+/* Checks that "ranks" lists each device once. */
 static cs_status check_ranks(const cs_list *ranks, uint32_t n, const cs_json_place *parallel,
                              cs_arena *arena, cs_error *error)
 {
@@ -284,25 +224,9 @@ static cs_status check_ranks(const cs_list *ranks, uint32_t n, const cs_json_pla
     return CS_OK;
 }
 
-static cs_status number_places(const cs_sections *sections, const cs_json_place *parallel,
-                               cs_arena *arena, cs_parallel *made, cs_error *error)
-{
-    const cs_list *ranks = &sections->parallel.ranks;
-    const uint32_t n = made->n_ranks * cs_grid_places(&made->split.grid);
-    uint32_t *devices = cs_arena_alloc(arena, n, sizeof(*devices));
-    if (!devices)
-        return cs_error_no_memory(error);
-    CS_TRY(settle_order(&sections->parallel, parallel, made, error));
-    if (ranks->items)
-        CS_TRY(check_ranks(ranks, n, parallel, arena, error));
-    cs_mesh_number(&made->split.grid, made->n_ranks, made->order, ranks->items, devices);
-    made->devices = devices;
-    return CS_OK;
-}
-
 /* ---- all of it ---- */
 
-/* The optimizer updates copies of weights, in twice their size. */
+/* Whether the optimizer updates copies of the weights in a type of twice their size. */
 static bool has_copies(const cs_sections *sections)
 {
     const cs_precision precision = (cs_precision)sections->model.workload.precision;
@@ -371,8 +295,8 @@ static cs_status refuse_schedule(const cs_sections *sections, const cs_json_plac
     return CS_INVALID;
 }
 
-/* Where mini-batches overlap, a backward needs the version of the weights that its forward had, and
- * shards are of the newest one only. */
+/* If mini-batches overlap, a backward needs the weight version of its forward, but shards hold only
+ * the newest. */
 static cs_status check_zero(const cs_sections *sections, const cs_json_place *parallel,
                             cs_error *error)
 {
@@ -394,7 +318,7 @@ static cs_status check_zero(const cs_sections *sections, const cs_json_place *pa
     return CS_INVALID;
 }
 
-/* Matrices of Muon are updated whole, where all of their gradients are. */
+/* Muon updates whole matrices, on a device that holds all of their gradients. */
 static cs_status check_matrices(const cs_sections *sections, const cs_json_place *parallel,
                                 cs_error *error)
 {
@@ -416,13 +340,8 @@ static cs_status check_matrices(const cs_sections *sections, const cs_json_place
     return CS_INVALID;
 }
 
-/* 0: not known before the model is made. */
-static uint32_t known_layers(const cs_sections *sections, const cs_loaded *loaded)
-{
-    return sections->model.uniform ? sections->model.uniform->layers : loaded->model.n_layers;
-}
-
-/* Of operators, or of layers that were divided before. */
+/* Copies of key/value heads: from the network's operators, or as noted in a model that was split
+ * before. */
 static uint32_t copies_of(const cs_loaded *loaded, const cs_split *split)
 {
     const cs_grid *over = loaded->model.divided_over;
@@ -449,12 +368,66 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, cons
     if (!made)
         return cs_error_no_memory(error);
     mesh_sizes sizes;
-    CS_TRY(settle_sizes(sections, given, known_layers(sections, loaded), &sizes, error));
+    const uint32_t n_layers =
+        (sections->model.uniform ? sections->model.uniform->layers : loaded->model.n_layers);
+    char text[PRODUCT_BYTES];
+    const char *method = sections->parallel.filter > 1    ? "filter"
+                         : sections->parallel.channel > 1 ? "channel"
+                                                          : "tensor";
+    const uint64_t layers = (uint64_t)sections->parallel.tensor * sections->parallel.filter *
+                            sections->parallel.channel;
+    const uint64_t space = (uint64_t)part(&sections->parallel.space, 0) *
+                           part(&sections->parallel.space, 1) * part(&sections->parallel.space, 2);
+    sizes = (mesh_sizes){{method, "space", "context", "pipeline", "data"},
+                         {layers, space, sections->parallel.context, sections->parallel.pipeline,
+                          sections->parallel.data}};
+    CS_TRY(ask_schedule(sections, n_layers, &sizes, error));
+    if (given == 0) {
+        /* Infer open sizes if the number of devices is open, too. */
+        const cs_json_place parallel = {.up = &sections->root, .key = "parallel"};
+        const cs_json_place pipeline_place = {.up = &parallel, .key = "pipeline"};
+        const cs_schedule_section *schedule = &sections->schedule;
+        if (sizes.sizes[DATA] == 0)
+            sizes.sizes[DATA] = 1;
+        if (sizes.sizes[PIPELINE] == 0 && !sections->model.workload.name)
+            sizes.sizes[PIPELINE] =
+                cs_mesh_devices(schedule->kind, schedule->params, n_layers, false);
+        if (sizes.sizes[PIPELINE] == 0)
+            return cs_json_invalid(&pipeline_place, error, "must be given, or /platform/devices");
+    }
+    if (product(&sizes, N_SIZES) > MOST_DEVICES)
+        return cs_json_invalid(&place, error, "%s are more than %d devices",
+                               product_text(&sizes, N_SIZES, text), MOST_DEVICES);
+    if (given > 0)
+        CS_TRY(divide_devices(sections, given, &sizes, error));
     *made = take_sizes(sections, &sizes);
     made->split.grid.copies = copies_of(loaded, &made->split);
     CS_TRY(settle_experts(section, loaded, &place, &made->split.grid, error));
-    CS_TRY(settle_shards(section, &place, &made->split.grid, error));
-    CS_TRY(number_places(sections, &place, arena, made, error));
+    /* Settle the number of shards. Shards of experts lie on the same devices as shards of dense
+     * weights, if sizes permit. */
+    const uint32_t dense = cs_grid_axes(&made->split.grid, CS_AXES_GRADIENT).size;
+    const uint32_t experts = cs_grid_axes(&made->split.grid, CS_AXES_EXPERT_DATA).size;
+    if (cs_parallel_section_zero(section, NULL) != 0) {
+        made->split.grid.shard = section->shard > 0 ? section->shard : dense;
+        CS_TRY(check_divisor(&place, "shard", "data x context x space ranks of a stage",
+                             made->split.grid.shard, dense, error));
+        const uint32_t span = made->split.grid.shard * made->split.grid.tensor,
+                       apart = made->split.grid.expert * made->split.grid.expert_tensor;
+        if (made->split.grid.shard == dense)
+            made->split.grid.expert_shard = experts;
+        else if (span % apart == 0 && experts % (span / apart) == 0)
+            made->split.grid.expert_shard = span / apart;
+    }
+    const cs_list *ranks = &sections->parallel.ranks;
+    const uint32_t n = made->n_ranks * cs_grid_places(&made->split.grid);
+    uint32_t *devices = cs_arena_alloc(arena, n, sizeof(*devices));
+    if (!devices)
+        return cs_error_no_memory(error);
+    CS_TRY(settle_order(&sections->parallel, &place, made, error));
+    if (ranks->items)
+        CS_TRY(check_ranks(ranks, n, &place, arena, error));
+    cs_mesh_number(&made->split.grid, made->n_ranks, made->order, ranks->items, devices);
+    made->devices = devices;
     *out = made;
     return CS_OK;
 }

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMED = 3 }; /* missing times in an error message */
+enum { NAMED = 3 }; /* missing times that an error message names */
 
-/* ---- the costs that are given ---- */
+/* ---- given costs ---- */
 
 /* "a.json, b.json", for people. */
 static const char *name_files(const cs_costs_section *given, cs_arena *arena)
@@ -33,7 +33,7 @@ static bool have(const char *list, const char *device)
     return false;
 }
 
-/* Adds the device of a source to the list of different ones. */
+/* Adds the device of a source to the list, unless it is there. */
 static void name_device(const cs_costs *costs, uint32_t source, char *list, size_t size,
                         uint32_t *n)
 {
@@ -67,18 +67,18 @@ cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *cos
     use->devices = cs_arena_copy(arena, list);
     if (!use->files || !use->devices)
         return cs_error_no_memory(error);
-    cs_text_format(text, sizeof(text), "the costs are of different devices: %s", list);
+    cs_text_format(text, sizeof(text), "the costs were measured on different devices: %s", list);
     return n > 1 ? warn(use, text, arena, error) : CS_OK;
 }
 
-/* ---- taking of them ---- */
+/* ---- use of costs ---- */
 
-/* Costs that a workload is priced by, and what it took of them. */
+/* Costs by which a workload is priced, and their use so far. */
 typedef struct pricing {
     const cs_costs *costs;
     cs_arena *arena;
     cs_costs_use *use;
-    cs_status status; /* of the counting */
+    cs_status status; /* CS_NO_MEMORY if counting failed */
 } pricing;
 
 static cs_status note_missing(pricing *p, const char *key, cs_pass pass)
@@ -120,13 +120,13 @@ static int64_t find_workspace(void *context, const char *key)
     return entry ? entry->workspace_bytes : -1;
 }
 
-/* Of the first entry: what all of one device have. */
+/* Returns the device of the first entry; all entries of one device agree. */
 static const char *device_of(const cs_costs *costs)
 {
     return costs->n_compute > 0 ? costs->sources[costs->compute[0].source].device : "";
 }
 
-/* What `p` finds; it must live as long. */
+/* Returns the lookup of costs in `p`, which must outlive it. */
 static cs_measured measured_by(pricing *p)
 {
     return (cs_measured){.seconds = find_seconds,
@@ -136,27 +136,21 @@ static cs_measured measured_by(pricing *p)
                          .device = device_of(p->costs)};
 }
 
-/* Micro-batches add their gradients to sums, unless each is reduced at once. */
-static bool shares_sums(const cs_sections *sections)
-{
-    const cs_schedule_section *schedule = &sections->schedule;
-    const uint32_t zero = cs_parallel_section_zero(&sections->parallel, NULL);
-    return cs_schedule_micro_batches(schedule->kind, schedule->params) > 1 &&
-           (zero < 2 || sections->parallel.accumulate);
-}
-
-/* The model's workload on one device, at the times that are measured, which must live as long. */
+/* Returns the model's workload on one device, priced by `measured`, which must outlive it. */
 static cs_workload priced_workload(const cs_sections *sections, const cs_costs *costs,
                                    const cs_measured *measured, const cs_parallel *parallel)
 {
     cs_workload workload = sections->model.workload;
     workload.costs = costs->n_compute > 0 ? measured : NULL;
     workload.split = parallel ? &parallel->split : NULL;
-    workload.kernels.sums_apart = shares_sums(sections);
+    const cs_schedule_section *schedule = &sections->schedule;
+    const uint32_t zero = cs_parallel_section_zero(&sections->parallel, NULL);
+    workload.kernels.sums_apart = cs_schedule_micro_batches(schedule->kind, schedule->params) > 1 &&
+                                  (zero < 2 || sections->parallel.accumulate);
     return workload;
 }
 
-/* Letters and digits, small. */
+/* Keeps letters and digits, in lower case. */
 static void simplify(const char *from, size_t length, char *to, size_t size)
 {
     size_t end = 0;
@@ -166,25 +160,7 @@ static void simplify(const char *from, size_t length, char *to, size_t size)
     to[end] = '\0';
 }
 
-/* Whether hardware names itself as a description does: by its name, or a word of its title with
- * letters and digits, like H100. */
-static bool is_called(const char *hardware, const cs_accelerator *device)
-{
-    char whole[256], part[64];
-    simplify(hardware, strlen(hardware), whole, sizeof(whole));
-    simplify(device->name, strlen(device->name), part, sizeof(part));
-    bool called = part[0] && strstr(whole, part);
-    for (const char *at = device->title; *at && !called; at += strspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
-        simplify(at, length, part, sizeof(part));
-        called = strlen(part) > 2 && strpbrk(part, "0123456789") &&
-                 strpbrk(part, "abcdefghijklmnopqrstuvwxyz") && strstr(whole, part);
-        at += length;
-    }
-    return called;
-}
-
-/* Measured times beside a roofline, or under the name, of something else. */
+/* Warns if operators were measured on another device than the scenario's. */
 static cs_status check_hardware(const pricing *p, const cs_workload *workload, cs_error *error)
 {
     cs_accelerator device = {0};
@@ -194,10 +170,20 @@ static cs_status check_hardware(const pricing *p, const cs_workload *workload, c
     cs_error_init(&why);
     if (!workload->device || p->use->n_measured == 0 ||
         cs_accelerator_load(workload->device, workload->from, &device, &why) != CS_OK)
-        return CS_OK; /* of a device that is wrong, others tell */
+        return CS_OK; /* other checks report an invalid device */
     cs_text_format(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
                    measured, device.title);
-    const bool same = is_called(measured, &device);
+    char whole[256], part[64];
+    simplify(measured, strlen(measured), whole, sizeof(whole));
+    simplify(device.name, strlen(device.name), part, sizeof(part));
+    bool same = part[0] && strstr(whole, part);
+    for (const char *at = device.title; *at && !same; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        simplify(at, length, part, sizeof(part));
+        same = strlen(part) > 2 && strpbrk(part, "0123456789") &&
+               strpbrk(part, "abcdefghijklmnopqrstuvwxyz") && strstr(whole, part);
+        at += length;
+    }
     cs_accelerator_finish(&device);
     return same ? CS_OK : warn(p->use, text, p->arena, error);
 }
@@ -215,34 +201,24 @@ static cs_status check_missing(const pricing *p, const cs_workload *workload,
     if (workload->device || !use->given)
         return CS_OK;
     if (p->costs->n_compute == 0)
-        return cs_json_invalid(&place, error,
-                               "must be given, for the costs have no times of operators: one of "
-                               "`sim list devices`");
+        return cs_json_invalid(
+            &place, error,
+            "must be given, because the costs have no times of operators: one of "
+            "`sim list devices`");
     if (use->n_missing == 0)
         return CS_OK;
     for (uint32_t i = 0; i < use->n_missing && i < NAMED && end < sizeof(text); i++)
         end += (size_t)snprintf(text + end, sizeof(text) - end, "%s %s", i > 0 ? ";" : "",
                                 use->missing[i].op);
-    return cs_json_invalid(&place, error, "must be given, for the costs lack %u of %u times:%s%s",
+    return cs_json_invalid(&place, error,
+                           "must be given, because the costs lack %u of %u times:%s%s",
                            use->n_estimated, use->n_measured + use->n_estimated, text,
                            use->n_missing > NAMED ? "; ..." : "");
 }
 
 /* ---- models ---- */
 
-/* The samples that a device computes at once, which the times are estimated for: batch.c checks
- * that the division leaves no rest. */
-static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
-{
-    const cs_schedule_section *schedule = &sections->schedule;
-    const uint32_t batch_size = sections->model.batch_size;
-    uint64_t parts = cs_schedule_micro_batches(schedule->kind, schedule->params);
-    if (mesh->n_devices > 0)
-        parts *= mesh->n_replicas;
-    return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
-}
-
-/* Names that mean no operator are reported with their places in the scenario. */
+/* Reports names that match no operator, with their places in the scenario. */
 static cs_status check_operators(const cs_net *net, const char *const *names, uint32_t n,
                                  const cs_json_place *list, cs_error *error)
 {
@@ -266,73 +242,6 @@ static bool is_recomputed(const cs_workload *workload, const char *op)
     return any;
 }
 
-static cs_status check_discards(const cs_net *net, const cs_workload *workload,
-                                const cs_json_place *list, cs_error *error)
-{
-    const char *const *names = workload->discard_operators.items;
-    for (uint32_t i = 0; i < workload->discard_operators.n; i++) {
-        const cs_json_place at = {.up = list, .index = (int)i};
-        bool any = false;
-        for (uint32_t p = 0; p < net->n_ops && !any; p++)
-            any = cs_recompute_means(names[i], net->ops[p].name) &&
-                  is_recomputed(workload, net->ops[p].name);
-        if (!any)
-            return cs_json_invalid(&at, error,
-                                   "%s has no operator \"%s\" that is recomputed "
-                                   "(/model/recompute_operators), whose result could be discarded",
-                                   net->name, names[i]);
-    }
-    return CS_OK;
-}
-
-static cs_status check_operator_names(const cs_sections *sections, const cs_net *net,
-                                      const cs_workload *workload, cs_error *error)
-{
-    const cs_json_place model = {.up = &sections->root, .key = "model"};
-    const cs_json_place offload = {.up = &sections->root, .key = "offload"};
-    const cs_json_place recomputed = {.up = &model, .key = "recompute_operators"};
-    const cs_json_place offloaded = {.up = &offload, .key = "operators"};
-    const cs_json_place discarded = {.up = &model, .key = "discard_operators"};
-    CS_TRY(check_operators(net, workload->recompute_operators.items,
-                           workload->recompute_operators.n, &recomputed, error));
-    CS_TRY(check_discards(net, workload, &discarded, error));
-    return workload->offloads ? check_operators(net, workload->offload.operators,
-                                                workload->offload.n_operators, &offloaded, error)
-                              : CS_OK;
-}
-
-static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded,
-                            const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
-                            cs_model *model, cs_costs_use *use, cs_error *error)
-{
-    const cs_json_place place = {.up = &sections->root, .key = "parallel"};
-    pricing p = {.costs = &loaded->costs, .arena = arena, .use = use};
-    const cs_measured measured = measured_by(&p);
-    cs_workload workload = priced_workload(sections, p.costs, &measured, parallel);
-    if (parallel)
-        CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
-    CS_TRY(check_operator_names(sections, &loaded->net, &workload, error));
-    workload.batch_size = micro_batch(sections, mesh);
-    CS_TRY(cs_workload_model(&workload, &loaded->net, model, error));
-    CS_TRY(check_hardware(&p, &workload, error));
-    return check_missing(&p, &workload, &sections->root, error);
-}
-
-/* As many as there are stages. */
-static cs_status count_layers(const cs_sections *sections, const cs_mesh *mesh, uint32_t *n,
-                              cs_error *error)
-{
-    const cs_schedule_section *schedule = &sections->schedule;
-    const cs_json_place model = {.up = &sections->root, .key = "model"};
-    const cs_json_place uniform = {.up = &model, .key = "uniform"};
-    const cs_json_place layers = {.up = &uniform, .key = "layers"};
-    if (!cs_mesh_counts_layers(schedule->kind))
-        return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
-                               schedule->kind->name);
-    *n = mesh->n_stages;
-    return CS_OK;
-}
-
 static cs_status make_uniform(const cs_sections *sections, const cs_mesh *mesh, cs_model *model,
                               cs_error *error)
 {
@@ -346,15 +255,23 @@ static cs_status make_uniform(const cs_sections *sections, const cs_mesh *mesh, 
                             .kept_bytes = uniform->activation,
                             .workspace_bytes = uniform->workspace};
     uint32_t n_layers = uniform->layers;
-    if (n_layers == 0)
-        CS_TRY(count_layers(sections, mesh, &n_layers, error));
+    if (n_layers == 0) {
+        const cs_schedule_section *schedule = &sections->schedule;
+        const cs_json_place model_place = {.up = &sections->root, .key = "model"};
+        const cs_json_place uniform_place = {.up = &model_place, .key = "uniform"};
+        const cs_json_place layers = {.up = &uniform_place, .key = "layers"};
+        if (!cs_mesh_counts_layers(schedule->kind))
+            return cs_json_invalid(&layers, error, "must be given for the schedule \"%s\"",
+                                   schedule->kind->name);
+        n_layers = mesh->n_stages;
+    }
     return cs_model_uniform(n_layers, &layer, model, error);
 }
 
-/* Sizes that divide layers, as keys of the section. */
+/* An axis of the mesh that splits layers, by its key in the section. */
 typedef struct layer_axis {
     const char *key;
-    uint32_t size, had; /* that is asked for, and of what the model is a part */
+    uint32_t size, had; /* size in the scenario; size over which the model's layers were split */
 } layer_axis;
 enum { N_LAYER_AXES = 5 };
 
@@ -375,7 +292,8 @@ static void list_axes(const cs_parallel *parallel, const cs_model *model,
                            had->expert > 1 ? had->expert_tensor : 1};
 }
 
-/* What only operators can tell how to divide; and parts of a model that was divided otherwise. */
+/* Refuses axes that need operators to split layers, and models whose layers are parts of a
+ * different split. */
 static cs_status check_division(const cs_sections *sections, const cs_parallel *parallel,
                                 const cs_model *model, cs_error *error)
 {
@@ -389,40 +307,20 @@ static cs_status check_division(const cs_sections *sections, const cs_parallel *
         if (model->divided_over)
             return cs_json_invalid(
                 &key, error,
-                "must be %u: the model's layers are one device's part of so many "
+                "must be %u, the number of devices over which the model's layers are split "
                 "(got %u)",
                 axes[i].had, axes[i].size);
         return cs_json_invalid(
             &key, error,
-            "must be 1 for a model without operators, of which only samples "
-            "(\"data\") and what is held (\"zero\") can be divided (got %u); a "
-            "model with /model/name has operators, as a model file with the keys "
-            "\"inputs\" and \"operators\" does by that name",
+            "must be 1: this model has no operators, so only samples (\"data\") and states "
+            "(\"zero\") can be split (got %u); models with /model/name have operators, which may "
+            "be a model file with the keys \"inputs\" and \"operators\"",
             axes[i].size);
     }
     return CS_OK;
 }
 
-/* Notes what a named model was divided over. */
-static cs_status note_division(const cs_parallel *parallel, cs_model *model, cs_error *error)
-{
-    layer_axis axes[N_LAYER_AXES];
-    bool divided = false;
-    list_axes(parallel, model, axes);
-    for (size_t i = 0; i < N_LAYER_AXES; i++)
-        divided |= axes[i].size > 1;
-    if (!divided)
-        return CS_OK;
-    cs_grid *over = cs_arena_alloc(&model->arena, 1, sizeof(*over));
-    if (!over)
-        return cs_error_no_memory(error);
-    *over = parallel->split.grid;
-    over->data = over->shard = over->expert_shard = 1;
-    model->divided_over = over;
-    return CS_OK;
-}
-
-/* Without an optimizer nothing is updated, whatever an update of the layers would take. */
+/* Without an optimizer nothing is updated, whatever the layers' update times. */
 static void leave_out_updates(const cs_sections *sections, cs_model *model)
 {
     if (!cs_optimizers[sections->model.optimizer].is_none)
@@ -434,31 +332,65 @@ static void leave_out_updates(const cs_sections *sections, cs_model *model)
             model->batches[b].layers[i].update = 0;
 }
 
-static cs_status check_optimizer(const cs_sections *sections, const cs_model *model,
-                                 cs_error *error)
-{
-    const cs_json_place up = {.up = &sections->root, .key = "model"};
-    const cs_json_place place = {.up = &up, .key = "optimizer"};
-    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < model->n_layers; i++)
-        n += model->layers[i].n_matrices;
-    if (!(optimizer->other_ratio > 0) || n > 0)
-        return CS_OK;
-    return cs_json_invalid(&place, error, "must be another than \"%s\", which updates matrices: %s",
-                           optimizer->name,
-                           sections->model.workload.name
-                               ? "the model has no linear layers but the last one"
-                               : "no layer of the model has \"matrices\"; a named model has");
-}
-
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
 {
     if (sections->model.workload.name) {
-        CS_TRY(make_named(sections, loaded, parallel, mesh, arena, model, use, error));
-        CS_TRY(note_division(parallel, model, error));
+        const cs_json_place place = {.up = &sections->root, .key = "parallel"};
+        pricing p = {.costs = &loaded->costs, .arena = arena, .use = use};
+        const cs_measured measured = measured_by(&p);
+        cs_workload workload = priced_workload(sections, p.costs, &measured, parallel);
+        if (parallel)
+            CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
+        const cs_json_place model_place = {.up = &sections->root, .key = "model"};
+        const cs_json_place offload = {.up = &sections->root, .key = "offload"};
+        const cs_json_place recomputed = {.up = &model_place, .key = "recompute_operators"};
+        const cs_json_place offloaded = {.up = &offload, .key = "operators"};
+        const cs_json_place discarded = {.up = &model_place, .key = "discard_operators"};
+        CS_TRY(check_operators(&loaded->net, workload.recompute_operators.items,
+                               workload.recompute_operators.n, &recomputed, error));
+        const char *const *names = workload.discard_operators.items;
+        for (uint32_t i = 0; i < workload.discard_operators.n; i++) {
+            const cs_json_place at = {.up = &discarded, .index = (int)i};
+            bool any = false;
+            for (uint32_t op = 0; op < loaded->net.n_ops && !any; op++)
+                any = cs_recompute_means(names[i], loaded->net.ops[op].name) &&
+                      is_recomputed(&workload, loaded->net.ops[op].name);
+            if (!any)
+                return cs_json_invalid(&at, error,
+                                       "%s has no recomputed operator \"%s\" whose result could be "
+                                       "discarded (see /model/recompute_operators)",
+                                       loaded->net.name, names[i]);
+        }
+        if (workload.offloads)
+            CS_TRY(check_operators(&loaded->net, workload.offload.operators,
+                                   workload.offload.n_operators, &offloaded, error));
+        /* Times are estimated for the samples that a device computes at once. batch.c checks that
+         * the division has no remainder. */
+        const cs_schedule_section *schedule = &sections->schedule;
+        const uint32_t batch_size = sections->model.batch_size;
+        uint64_t parts = cs_schedule_micro_batches(schedule->kind, schedule->params);
+        if (mesh->n_devices > 0)
+            parts *= mesh->n_replicas;
+        workload.batch_size = batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
+        CS_TRY(cs_workload_model(&workload, &loaded->net, model, error));
+        CS_TRY(check_hardware(&p, &workload, error));
+        CS_TRY(check_missing(&p, &workload, &sections->root, error));
+        /* Note the grid over which a named model was split. */
+        layer_axis axes[N_LAYER_AXES];
+        bool divided = false;
+        list_axes(parallel, model, axes);
+        for (size_t i = 0; i < N_LAYER_AXES; i++)
+            divided |= axes[i].size > 1;
+        if (divided) {
+            cs_grid *over = cs_arena_alloc(&model->arena, 1, sizeof(*over));
+            if (!over)
+                return cs_error_no_memory(error);
+            *over = parallel->split.grid;
+            over->data = over->shard = over->expert_shard = 1;
+            model->divided_over = over;
+        }
     } else if (sections->model.uniform) {
         CS_TRY(make_uniform(sections, mesh, model, error));
         CS_TRY(check_division(sections, parallel, model, error));
@@ -469,7 +401,19 @@ cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
     }
     model->float_gradients = sections->model.gradients != 0;
     leave_out_updates(sections, model);
-    return check_optimizer(sections, model, error);
+    const cs_json_place up = {.up = &sections->root, .key = "model"};
+    const cs_json_place optimizer_place = {.up = &up, .key = "optimizer"};
+    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        n += model->layers[i].n_matrices;
+    if (!(optimizer->other_ratio > 0) || n > 0)
+        return CS_OK;
+    return cs_json_invalid(&optimizer_place, error, "cannot be \"%s\", which updates matrices: %s",
+                           optimizer->name,
+                           sections->model.workload.name
+                               ? "the model has no linear layer except the last"
+                               : "no layer of the model has \"matrices\"; use a named model");
 }
 
 cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,

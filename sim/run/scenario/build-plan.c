@@ -14,7 +14,7 @@ void cs_scenario_planned_finish(cs_scenario_planned *planned)
 
 /* ---- balanced ---- */
 
-/* The only plan for as many stages as layers, which needs no search. */
+/* Makes the only plan with as many stages as layers, without a search. */
 static cs_status one_layer_each(uint32_t n_stages, cs_plan *plan, cs_error *error)
 {
     uint32_t *cuts = malloc(((size_t)n_stages + 1) * sizeof(*cuts));
@@ -27,24 +27,10 @@ static cs_status one_layer_each(uint32_t n_stages, cs_plan *plan, cs_error *erro
     return status;
 }
 
-/* The search keeps a double for each stage and each layer that it may end with: 2 GiB at most. */
+/* The search stores a double per stage and possible last layer: 2 GiB at most. */
 static const double most_entries = 1 << 28;
 
-static cs_status check_effort(uint32_t n_layers, uint32_t n_stages, const cs_json_place *root,
-                              cs_error *error)
-{
-    const double layers = n_layers, stages = n_stages;
-    cs_json_place section = {.up = root, .key = "schedule"};
-    cs_json_place place = {.up = &section, .key = "partition"};
-    if (stages * (layers - stages + 1) <= most_entries)
-        return CS_OK;
-    return cs_json_invalid(&place, error,
-                           "balancing %u layers over %u stages takes too much memory; give the "
-                           "cuts as a list or a plan",
-                           n_layers, n_stages);
-}
-
-/* The model for a mini-batch whose forward comes in micro-batches, and whose backward is one. */
+/* Makes a model of mini-batches whose forward runs per micro-batch and whose backward runs once. */
 static cs_status weigh_mini_batch(const cs_model *model, const cs_batch *batch, cs_arena *arena,
                                   cs_model *weighed, cs_error *error)
 {
@@ -91,7 +77,16 @@ static cs_status balance(const cs_sections *sections, const cs_job *job, const c
     if (balance.n_stages == n_layers)
         return one_layer_each(balance.n_stages, plan, error);
     if (balance.n_stages < n_layers) {
-        CS_TRY(check_effort(n_layers, balance.n_stages, &sections->root, error));
+        const double layers = n_layers, stages = balance.n_stages;
+        cs_json_place section = {.up = &sections->root, .key = "schedule"};
+        cs_json_place place = {.up = &section, .key = "partition"};
+        if (stages * (layers - stages + 1) > most_entries) {
+            return cs_json_invalid(
+                &place, error,
+                "balancing %u layers over %u stages takes too much memory; give the "
+                "cuts as a list or a plan",
+                n_layers, balance.n_stages);
+        }
         return cs_plan_balanced(&balance, plan, error);
     }
     (void)cs_json_invalid(
@@ -106,7 +101,7 @@ static cs_status balance(const cs_sections *sections, const cs_job *job, const c
 
 /* ---- from a document ---- */
 
-/* The plan of a document, with its pattern if there is one. */
+/* Reads a plan, and its pattern if present. */
 static cs_status read_planned(const cJSON *root, const cs_json_place *place, const cs_model *model,
                               cs_scenario_planned *planned, cs_error *error)
 {
@@ -136,7 +131,7 @@ static cs_status load_plan(const char *from, const char *file, const cs_json_pla
 
 /* ---- checks ---- */
 
-/* Puts a stage on devices of the platform that have none yet. */
+/* Marks the devices of a stage, which must be on the platform and unused so far. */
 static cs_status take_devices(const cs_schedule *kind, const cs_plan *plan, uint32_t s,
                               uint32_t n_devices, bool *taken, const cs_json_place *place,
                               cs_error *error)
@@ -168,7 +163,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Says how many stages there are, and on how many devices. */
+/* Reports the number of stages and of devices. */
 static cs_status refuse_count(const cs_schedule *kind, const cs_plan *plan, uint32_t n_devices,
                               const cs_json_place *place, cs_arena *arena, cs_error *error)
 {
@@ -182,13 +177,13 @@ static cs_status refuse_count(const cs_schedule *kind, const cs_plan *plan, uint
         distinct += sorted[i] != sorted[i - 1];
     return cs_json_invalid(
         place, error,
-        "must give each of the platform's %u devices a stage of its own for the schedule \"%s\" "
+        "must give each of the platform's %u devices one stage for the schedule \"%s\" "
         "(got %u stages on %u devices%s)",
         n_devices, kind->name, plan->n_stages, distinct,
         distinct < n ? "; with several on a device, only \"periodic\" runs them" : "");
 }
 
-/* Every stage has devices of its own, all of them on the platform, and every device has a stage. */
+/* Checks that every device has exactly one stage, and that stages have devices of their own. */
 static cs_status check_plan(const cs_schedule *kind, const cs_plan *plan, uint32_t n_devices,
                             const cs_json_place *place, cs_arena *arena, cs_error *error)
 {
@@ -203,19 +198,7 @@ static cs_status check_plan(const cs_schedule *kind, const cs_plan *plan, uint32
     return status;
 }
 
-/* Every stage has one device of the platform; which, is free. */
-static cs_status check_planned(const cs_plan *plan, uint32_t n_devices, const cs_json_place *place,
-                               cs_error *error)
-{
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        if (plan->stages[s].n_devices != 1 || cs_plan_device(plan, s) >= n_devices)
-            return cs_json_invalid(place, error, "must put stage %u on one device below %u", s,
-                                   n_devices);
-    }
-    return CS_OK;
-}
-
-/* ---- all of it ---- */
+/* ---- putting it together ---- */
 
 static cs_status make_partitioned(const cs_sections *sections, const cs_job *job,
                                   const cs_mesh *mesh, const cs_batch *batch,
@@ -242,7 +225,7 @@ static cs_status make_partitioned(const cs_sections *sections, const cs_job *job
     return balance(sections, job, mesh, batch, arena, &planned->plan, error);
 }
 
-/* Which devices have the stages, and whether the schedule can run them. */
+/* Places the stages, and checks that the schedule can run them. */
 static cs_status settle_devices(const cs_sections *sections, const cs_job *job, const cs_mesh *mesh,
                                 cs_arena *arena, cs_scenario_planned *planned, cs_error *error)
 {
@@ -255,11 +238,17 @@ static cs_status settle_devices(const cs_sections *sections, const cs_job *job, 
         return cs_scenario_place(mesh, given, &place, &planned->plan, error);
     if (!mesh->planned)
         return check_plan(schedule->kind, &planned->plan, job->n_devices, &place, arena, error);
-    CS_TRY(check_planned(&planned->plan, job->n_devices, &place, error));
+    /* Check that every stage is on one device of the platform. */
+    for (uint32_t s = 0; s < planned->plan.n_stages; s++) {
+        if (planned->plan.stages[s].n_devices != 1 ||
+            cs_plan_device(&planned->plan, s) >= job->n_devices)
+            return cs_json_invalid(&place, error, "must put stage %u on one device below %u", s,
+                                   job->n_devices);
+    }
     return cs_scenario_find_pattern(sections, job, arena, &planned->plan, &planned->pattern, error);
 }
 
-/* All layers on each device of the mesh, in order of its places. */
+/* Puts all layers on each device of the mesh, in order of its places. */
 static cs_status plan_one_stage(const cs_sections *sections, const cs_job *job, const cs_mesh *mesh,
                                 cs_plan *plan, cs_error *error)
 {

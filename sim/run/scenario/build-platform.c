@@ -5,8 +5,8 @@
 
 /* ---- how many devices ---- */
 
-/* A pipeline of a model from a file, or of a uniform one, has a device per layer where it is told
- * nothing; that is hardly meant of a network. */
+/* By default, a pipeline has one device per layer of a model from a file or of a uniform model. For
+ * networks this is hardly meant, so there the topology decides. */
 cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n, cs_error *error)
 {
     const cs_platform_section *section = &sections->platform;
@@ -36,7 +36,7 @@ static cs_status refuse_none(const cs_sections *sections, const cs_model *model,
                            needs_layers ? " if /model/uniform/layers is not" : "");
 }
 
-/* The schedule and the platform must not say different numbers. */
+/* Fails if the schedule and the platform require different numbers. */
 cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given, const cs_model *model,
                               uint32_t *n, cs_error *error)
 {
@@ -61,7 +61,7 @@ cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given, const
 
 /* ---- the platform ---- */
 
-/* A list has an entry for each device. */
+/* Checks that a list has one entry per device. */
 static cs_status check_entries(const cs_list *list, uint32_t n, const cs_json_place *section,
                                const char *key, cs_error *error)
 {
@@ -72,7 +72,7 @@ static cs_status check_entries(const cs_list *list, uint32_t n, const cs_json_pl
                            list->n);
 }
 
-/* The rest is the capacity. */
+/* Subtracts the reserve from the capacity. */
 static cs_status set_aside(cs_device *device, uint32_t number, int64_t bytes,
                            const cs_json_place *section, cs_error *error)
 {
@@ -91,7 +91,7 @@ static cs_status set_aside(cs_device *device, uint32_t number, int64_t bytes,
     return CS_OK;
 }
 
-/* The value for a device: its own, or that of all. */
+/* Returns the index of a device's value: its own, or 0 if one is for all. */
 static size_t entry(const cs_list *list, uint32_t device)
 {
     return list->one ? 0 : device;
@@ -118,8 +118,8 @@ static cs_status set_devices(const cs_platform_section *given, const cs_json_pla
     return status;
 }
 
-/* Candidates of a search share a platform but differ in the number of communicators, and so in the
- * memory that is reserved for them by default. */
+/* Candidates of a search share a platform, but need different numbers of communicators, for which
+ * memory is reserved by default. */
 cs_status cs_scenario_take_capacities(const cs_sections *sections, cs_arena *arena,
                                       cs_platform *platform, cs_error *error)
 {

@@ -88,7 +88,7 @@ static cs_status load_file(const char *from, const char *name, cs_costs *loaded,
     return status;
 }
 
-/* File number `i`, or what stands in place. */
+/* Loads file `i`, or reads the inline document. */
 static cs_status load_one(const cs_costs_section *given, uint32_t i, const cs_json_place *root,
                           cs_costs *loaded, cs_error *error)
 {
@@ -102,7 +102,7 @@ static cs_status load_one(const cs_costs_section *given, uint32_t i, const cs_js
     return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
 }
 
-/* Entries of later files take the place of earlier ones. */
+/* Entries of later files replace entries of earlier ones. */
 cs_status cs_costs_section_load(const cs_costs_section *given, const cs_json_place *root,
                                 cs_costs *costs, cs_error *error)
 {
@@ -137,25 +137,6 @@ static const cs_kind kinds[CS_N_COST_COLLECTIVES] = {
     [CS_COST_GATHER] = CS_GATHER,
 };
 
-static cs_status take_collective(const cs_cost_network *from, cs_arena *arena,
-                                 cs_measured_collective *to, cs_error *error)
-{
-    cs_measured_regime *regimes = cs_arena_alloc(arena, from->n_regimes, sizeof(*regimes));
-    if (!regimes)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < from->n_regimes; i++)
-        regimes[i] = (cs_measured_regime){from->regimes[i].from, from->regimes[i].alpha.value,
-                                          from->regimes[i].beta.value};
-    *to = (cs_measured_collective){
-        .kind = kinds[from->collective],
-        .network = from->level == CS_COST_LEVEL_NETWORK,
-        .ranks = from->ranks,
-        .largest = from->n_points > 0 ? from->points[from->n_points - 1].bytes : 0,
-        .n_regimes = from->n_regimes,
-        .regimes = regimes};
-    return CS_OK;
-}
-
 cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *arena,
                                            const cs_measured_collectives **out, cs_error *error)
 {
@@ -165,10 +146,22 @@ cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *aren
     if (!all || !entries)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < costs->n_network; i++) {
-        const cs_cost_collective collective = costs->network[i].collective;
-        if (collective == CS_COST_SEND || collective == CS_COST_STREAM)
-            continue; /* of links: see below */
-        CS_TRY(take_collective(&costs->network[i], arena, &entries[n++], error));
+        const cs_cost_network *from = &costs->network[i];
+        if (from->collective == CS_COST_SEND || from->collective == CS_COST_STREAM)
+            continue; /* costs of links: see below */
+        cs_measured_regime *regimes = cs_arena_alloc(arena, from->n_regimes, sizeof(*regimes));
+        if (!regimes)
+            return cs_error_no_memory(error);
+        for (uint32_t r = 0; r < from->n_regimes; r++)
+            regimes[r] = (cs_measured_regime){from->regimes[r].from, from->regimes[r].alpha.value,
+                                              from->regimes[r].beta.value};
+        entries[n++] = (cs_measured_collective){
+            .kind = kinds[from->collective],
+            .network = from->level == CS_COST_LEVEL_NETWORK,
+            .ranks = from->ranks,
+            .largest = from->n_points > 0 ? from->points[from->n_points - 1].bytes : 0,
+            .n_regimes = from->n_regimes,
+            .regimes = regimes};
     }
     *all = (cs_measured_collectives){n, entries};
     *out = n > 0 ? all : NULL;
@@ -179,8 +172,8 @@ cs_status cs_scenario_measured_collectives(const cs_costs *costs, cs_arena *aren
 
 enum { PAIR = 2 };
 
-/* What a time or a bandwidth of a link is: the latency of a message, or the bandwidth that long
- * ones get, of a stream of them where that was measured. */
+/* Finds a link's latency, or its bandwidth for long messages: of a stream of messages if
+ * measured. */
 static cs_status link_value(const cs_costs *costs, bool latency, cs_cost_level level,
                             const cs_json_place *place, double *out, cs_error *error)
 {
@@ -189,14 +182,14 @@ static cs_status link_value(const cs_costs *costs, bool latency, cs_cost_level l
     const cs_cost_network *from = latency || !stream ? send : stream;
     if (!from)
         return cs_json_invalid(place, error,
-                               "no costs of a message between two ranks on the level \"%s\": they "
-                               "must have a network entry \"send\"%s of 2 ranks",
+                               "the costs lack messages between two ranks on the level \"%s\": a "
+                               "network entry \"send\"%s of 2 ranks",
                                cs_cost_level_names[level], latency ? "" : " or \"stream\"");
     const double beta = from->regimes[from->n_regimes - 1].beta.value;
     if (!latency && !(beta > 0))
         return cs_json_invalid(place, error,
-                               "the costs show no time per byte between two ranks on the level "
-                               "\"%s\": longer messages have to be measured",
+                               "the costs have no time per byte between two ranks on the level "
+                               "\"%s\": measure longer messages",
                                cs_cost_level_names[level]);
     *out = latency ? from->regimes[0].alpha.value : 1 / beta;
     return CS_OK;

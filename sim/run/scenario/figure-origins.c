@@ -102,7 +102,7 @@ typedef struct applying {
     const char *path;              /* path of the scenario file */
     cJSON *described[N_DESCRIBED]; /* descriptions, loaded when a convention first asks */
     bool loaded[N_DESCRIBED];
-    cs_origins *origins; /* NULL: nobody asks */
+    cs_origins *origins; /* NULL: not needed */
     cs_arena *arena;
     bool failed; /* memory ran out */
 } applying;
@@ -112,10 +112,10 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Answers conditions. "/device/..." is a place in the description of the scenario's device,
- * "/machine/..." one in the platform of the machine that the scenario names, or in its own platform
- * if it names none. What cannot be loaded has no values: the reader of the section says what is
- * wrong. */
+/* Looks up keys in conditions. "/device/..." refers to the description of the scenario's device,
+ * "/machine/..." to the platform of the named machine, or to the scenario's platform if it names
+ * none. Descriptions that cannot be loaded have no values; the reader of the section reports the
+ * error. */
 static const cJSON *value_of(void *context, const char *key, cJSON *made)
 {
     static const struct {
@@ -143,26 +143,20 @@ static const cJSON *value_of(void *context, const char *key, cJSON *made)
     return cs_json_at(of->root, key);
 }
 
-/* The section of a key, or NULL. */
-static const cJSON *section_of(const cJSON *root, const char *key)
+/* Whether the document has the section of a key. "collectives" and "memory" count even if absent:
+ * all their keys have defaults. */
+static bool has_section(const cJSON *root, const char *key)
 {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(key + 1, "/"), key + 1);
-    return cs_json_member(root, name);
-}
-
-/* Whether the document has the section of a key, or may get it: that of collectives and of memory
- * have defaults for all their keys. */
-static bool has_section(const cJSON *root, const char *key)
-{
-    const cJSON *section = section_of(root, key);
+    const cJSON *section = cs_json_member(root, name);
     return cJSON_IsObject(section) ||
            (!section && (starts(key, "/collectives/") || starts(key, "/memory/")));
 }
 
-/* ---- where a member is from ---- */
+/* ---- origins of members ---- */
 
-enum { MEASURED_ROWS = 3 }; /* behind the members */
+enum { MEASURED_ROWS = 3 }; /* rows after the members */
 
 const cs_field *cs_runtime_member_field(const char *key)
 {
@@ -197,7 +191,7 @@ static cs_figure_source *find(const cs_origins *origins, const char *key)
     return NULL;
 }
 
-/* The members that have an effect in this document, each as given or left to its default. */
+/* Lists the members that have an effect in this document, as given or default. */
 static cs_status list_members(const cJSON *root, cs_arena *arena, cs_origins *origins,
                               cs_error *error)
 {
@@ -218,28 +212,10 @@ static cs_status list_members(const cJSON *root, cs_arena *arena, cs_origins *or
     return CS_OK;
 }
 
-/* What members have become. */
-static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *origins,
-                             cs_error *error)
-{
-    for (uint32_t i = 0; i < origins->n; i++) {
-        cs_figure_source *figure = &origins->figures[i];
-        const cJSON *value = cs_json_at(root, figure->key);
-        const char *fallback = cs_runtime_member_default(figure->key);
-        char *printed = value ? cJSON_PrintUnformatted(value) : NULL;
-        if (value && !printed)
-            return cs_error_no_memory(error);
-        figure->value = cs_arena_copy(arena, printed ? printed : *fallback ? fallback : "none");
-        free(printed);
-        if (!figure->value)
-            return cs_error_no_memory(error);
-    }
-    return CS_OK;
-}
-
 /* ---- applying a runtime ---- */
 
-/* Returns the value that a convention sets: its own, or the fact of the device that it names. */
+/* Returns the value that a convention sets: its own, or the fact of the device that it refers
+ * to. */
 static const cJSON *use(void *context, const cJSON *convention, const char *key)
 {
     applying *of = context;
@@ -259,8 +235,8 @@ static const cJSON *use(void *context, const cJSON *convention, const char *key)
     return value;
 }
 
-/* "megatron-core" becomes {"name": "megatron-core"}, and a section without a name gets its
- * default. */
+/* Turns "megatron-core" into {"name": "megatron-core"}, and gives a section without a name the
+ * default name. */
 static cs_status lengthen(cJSON *root, cs_error *error)
 {
     cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "runtime");
@@ -308,7 +284,7 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
         return CS_OK;
     CS_TRY(lengthen(root, error));
     if (!cJSON_IsString(cs_json_at(root, "/runtime/name")))
-        return CS_OK; /* the reader of the section says what is wrong */
+        return CS_OK; /* the reader of the section reports the error */
     CS_TRY(cs_runtime_load(root, path, &runtime, error));
     cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "runtime");
     if (cJSON_IsTrue(cs_json_member(runtime, "roofline")) && !cs_json_member(section, "roofline") &&
@@ -334,7 +310,20 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     if (!made.runtime)
         return cs_error_no_memory(error);
     *origins = made;
-    return note_values(root, arena, origins, error);
+    /* Note the values that members have got. */
+    for (uint32_t i = 0; i < origins->n; i++) {
+        cs_figure_source *figure = &origins->figures[i];
+        const cJSON *value = cs_json_at(root, figure->key);
+        const char *fallback = cs_runtime_member_default(figure->key);
+        char *printed = value ? cJSON_PrintUnformatted(value) : NULL;
+        if (value && !printed)
+            return cs_error_no_memory(error);
+        figure->value = cs_arena_copy(arena, printed ? printed : *fallback ? fallback : "none");
+        free(printed);
+        if (!figure->value)
+            return cs_error_no_memory(error);
+    }
+    return CS_OK;
 }
 
 void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, size_t size)
@@ -350,29 +339,7 @@ void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, s
     cJSON_Delete(runtime);
 }
 
-/* ---- what was measured ---- */
-
-/* Times of operators: of the cost files, else by the device's figures. */
-static void add_operators(const cs_workload *workload, const cs_costs_use *use, cs_arena *arena,
-                          cs_origins *origins)
-{
-    cs_figure_source *row = &origins->figures[origins->n];
-    char text[96];
-    if (!workload->name)
-        return;
-    *row = (cs_figure_source){"/model/device", workload->device, CS_ORIGIN_ASSUMED,
-                              "figures of the device (sim list devices)"};
-    if (use->n_measured > 0) {
-        snprintf(text, sizeof(text), "%u of %u times of operators", use->n_measured,
-                 use->n_measured + use->n_estimated);
-        *row = (cs_figure_source){"/costs", cs_arena_copy(arena, text), CS_ORIGIN_MEASURED,
-                                  use->files};
-    } else if (workload->measured) {
-        *row = (cs_figure_source){"/model/measured", "times of layers", CS_ORIGIN_MEASURED,
-                                  workload->measured};
-    }
-    origins->n += row->value != NULL;
-}
+/* ---- measurements ---- */
 
 static void add_table(uint32_t n, const char *what, const cs_costs_use *use, cs_arena *arena,
                       cs_origins *origins)
@@ -391,7 +358,24 @@ cs_status cs_origins_add_measured(const cs_sections *sections, const cs_costs *c
 {
     if (!origins->runtime)
         return CS_OK;
-    add_operators(&sections->model.workload, use, arena, origins);
+    /* Add the source of operator times: cost files, a model file, or else the device's
+     * description. */
+    cs_figure_source *row = &origins->figures[origins->n];
+    char text[96];
+    if (sections->model.workload.name) {
+        *row = (cs_figure_source){"/model/device", sections->model.workload.device,
+                                  CS_ORIGIN_ASSUMED, "data of the device (sim list devices)"};
+        if (use->n_measured > 0) {
+            snprintf(text, sizeof(text), "%u of %u times of operators", use->n_measured,
+                     use->n_measured + use->n_estimated);
+            *row = (cs_figure_source){"/costs", cs_arena_copy(arena, text), CS_ORIGIN_MEASURED,
+                                      use->files};
+        } else if (sections->model.workload.measured) {
+            *row = (cs_figure_source){"/model/measured", "times of layers", CS_ORIGIN_MEASURED,
+                                      sections->model.workload.measured};
+        }
+        origins->n += row->value != NULL;
+    }
     add_table(costs->n_network, "times of collectives", use, arena, origins);
     add_table(costs->n_bandwidths, "bandwidths of links", use, arena, origins);
     for (uint32_t i = 0; i < origins->n; i++)
@@ -402,7 +386,7 @@ cs_status cs_origins_add_measured(const cs_sections *sections, const cs_costs *c
 
 /* ---- JSON ---- */
 
-/* A value as JSON where it is, else as a text. */
+/* Adds the value as JSON if it parses, else as a text. */
 static bool add_value(cJSON *object, const char *value)
 {
     cJSON *parsed = cJSON_Parse(value);

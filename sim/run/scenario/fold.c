@@ -1,12 +1,12 @@
-/* Fold: whether the places of a mesh do the same at the same times, so that place 0 of each
- * pipeline rank can be simulated for all of them; and so of copies of the whole model.
+/* Folding: checks whether all places of a mesh, or all copies of a whole model, do the same at the
+ * same times, so that place 0 of each pipeline rank can be simulated on behalf of all.
  *
- * Messages between stages are simulated, each for all places, which must take the same ways, link
- * by link; on a link only messages of one place, or the same message of several, may meet.
- * Collectives are delays, which follow from where the devices of a group are: all groups of an
- * axis must be alike. With "fold": "slowest" they need not be: a message then takes the way of the
- * slowest of those that it stands for (sim/core/engine/fold-paths.h), and a collective as long as in the
- * slowest group (sim/core/lower/alike.h). */
+ * A simulated message between stages represents the messages of all places. These must take
+ * equivalent routes, link by link, and a link may be shared only by messages of one place, or by
+ * the same message of several. Collectives are delays that depend on where the devices of a group
+ * are, so all groups of an axis must be alike. "fold": "slowest" drops these conditions: a message
+ * then takes the slowest route of those that it represents (sim/core/engine/fold-paths.h), and a
+ * collective the time of the slowest group (sim/core/lower/alike.h). */
 #include "sim/base/text.h"
 #include "sim/run/scenario/build.h"
 #include "topologies/route.h"
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLD_ABOVE = 64, REASON_BYTES = 320 }; /* devices, of "auto" */
+enum { FOLD_ABOVE = 64, REASON_BYTES = 320 }; /* FOLD_ABOVE: devices from which "auto" folds */
 
 typedef struct folding {
     const cs_platform *platform;
     const cs_plan *plan;
-    const cs_grid *grid; /* of each pipeline rank */
+    const cs_grid *grid; /* grid of each pipeline rank */
     uint32_t n_ranks, places;
     const uint32_t *devices;   /* place i of rank r is devices[r * places + i] */
-    char reason[REASON_BYTES]; /* "" while nothing tells places apart */
+    char reason[REASON_BYTES]; /* difference between places; "": none so far */
 } folding;
 
 static uint32_t device_of(const folding *f, uint32_t rank, uint32_t place)
@@ -38,8 +38,8 @@ static int64_t entry(const cs_list *bytes, uint32_t device)
     return bytes->n > 1 ? ((const int64_t *)bytes->items)[device] : 0;
 }
 
-/* `resident`: what is on a device besides the model, for each or for all. A list that is not as
- * long as there are devices is refused later. */
+/* Compares speed, memory and the entries of /memory/resident, which may be one for all. A list of
+ * wrong length is refused later. */
 static void compare_devices(folding *f, const cs_list *resident)
 {
     const bool each = resident->n == f->platform->n_devices;
@@ -54,14 +54,13 @@ static void compare_devices(folding *f, const cs_list *resident)
                          "devices %u and %u differ in speed or memory", first, other);
             else if (each && entry(resident, first) != entry(resident, other))
                 snprintf(f->reason, sizeof(f->reason),
-                         "devices %u and %u differ in what /memory/resident puts on them", first,
-                         other);
+                         "devices %u and %u differ in their /memory/resident", first, other);
         }
     }
 }
 
-/* What a device stands for is matched with what another one stands for in order of device numbers:
- * that has to be the order of places, on one rank as on the others. */
+/* Devices represented by one device are matched with those of another in the order of device
+ * numbers, so this must be the order of places on every rank. */
 static int compare_keys(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -90,13 +89,13 @@ static cs_status compare_numbers(folding *f, cs_error *error)
 
 enum { SEVERAL = UINT32_MAX };
 
-/* Who uses a link: 1 + the place, and 1 + which message of a place; SEVERAL. */
+/* Users of a link: 1 + place, and 1 + message; or SEVERAL. */
 typedef struct link_use {
     uint32_t place, message, count;
-    uint32_t number; /* which of the links of the place that is walked it is */
+    uint32_t number; /* index among the links of the current place */
 } link_use;
 
-/* What tells the messages of a place apart, as a list of numbers. */
+/* Properties of a place's messages, as a list of numbers that can be compared. */
 typedef struct ways {
     uint32_t n, capacity;
     uint64_t *items;
@@ -105,12 +104,12 @@ typedef struct ways {
 typedef struct walk {
     folding *folding;
     uint32_t *route;
-    uint32_t *next; /* per device: 1 + the one that it sends to behind the latest of its stages */
+    uint32_t *next; /* per device: 1 + target of its last message */
     uint32_t *seen; /* per link: 1 + the last place that was compared on it */
     link_use *links;
-    bool comparing; /* else users are noted */
+    bool comparing; /* second pass; the first counts users of links */
     uint32_t place, message, n_links;
-    ways first; /* of place 0 */
+    ways first; /* messages of place 0 */
     uint32_t at;
 } walk;
 
@@ -128,7 +127,7 @@ static bool add_item(ways *to, uint64_t item)
     return true;
 }
 
-/* Place 0 is noted, the others are compared with it. */
+/* Stores the properties of place 0, and compares other places with them. */
 static cs_status note(walk *w, uint64_t item, cs_error *error)
 {
     if (w->place == 0)
@@ -136,7 +135,7 @@ static cs_status note(walk *w, uint64_t item, cs_error *error)
     const bool same = w->at < w->first.n && w->first.items[w->at++] == item;
     if (!same && !w->folding->reason[0])
         snprintf(w->folding->reason, sizeof(w->folding->reason),
-                 "messages between stages take other ways at place %u than at place 0", w->place);
+                 "messages between stages take different routes at places %u and 0", w->place);
     return CS_OK;
 }
 
@@ -147,17 +146,8 @@ static cs_status note_number(walk *w, double number, cs_error *error)
     return note(w, bits, error);
 }
 
-static void use_link(walk *w, uint32_t link)
-{
-    link_use *use = &w->links[link];
-    const uint32_t place = w->place + 1, message = w->message + 1;
-    use->place = use->place == 0 || use->place == place ? place : SEVERAL;
-    use->message = use->message == 0 || use->message == message ? message : SEVERAL;
-    use->count++;
-}
-
-/* A message counts for all places that send it over the link; of other messages of other places
- * nothing is known. */
+/* A link used by several places counts a message for all of them. If they send different messages
+ * over it, their timing is unknown. */
 static cs_status compare_link(walk *w, uint32_t link, cs_error *error)
 {
     const cs_platform *platform = w->folding->platform;
@@ -192,31 +182,15 @@ static cs_status walk_message(walk *w, uint32_t source, uint32_t target, cs_erro
     for (uint32_t i = 0; i < n && !w->folding->reason[0]; i++) {
         if (w->comparing)
             CS_TRY(compare_link(w, route.links[i], error));
-        else
-            use_link(w, route.links[i]);
+        else {
+            link_use *use = &w->links[route.links[i]];
+            const uint32_t place = w->place + 1, message = w->message + 1;
+            use->place = use->place == 0 || use->place == place ? place : SEVERAL;
+            use->message = use->message == 0 || use->message == message ? message : SEVERAL;
+            use->count++;
+        }
     }
     w->message++;
-    return CS_OK;
-}
-
-/* The messages over all boundaries, those between the same two devices once (the devices of a rank
- * hold all its stages: where one is followed by another rank's, most others are, too). */
-static cs_status walk_place(walk *w, cs_error *error)
-{
-    const folding *f = w->folding;
-    const cs_plan *plan = f->plan;
-    w->n_links = w->at = w->message = 0;
-    for (uint32_t r = 0; r < f->n_ranks; r++)
-        w->next[device_of(f, r, w->place)] = 0;
-    for (uint32_t s = 0; s + 1 < plan->n_stages && !f->reason[0]; s++) {
-        const uint32_t a = plan->devices[plan->stages[s].first_device + w->place];
-        const uint32_t b = plan->devices[plan->stages[s + 1].first_device + w->place];
-        if (a == b || w->next[a] == b + 1)
-            continue;
-        w->next[a] = b + 1;
-        CS_TRY(walk_message(w, a, b, error));
-        CS_TRY(walk_message(w, b, a, error));
-    }
     return CS_OK;
 }
 
@@ -224,8 +198,24 @@ static cs_status walk_places(walk *w, cs_error *error)
 {
     for (uint32_t pass = 0; pass < 2; pass++) {
         w->comparing = pass == 1;
-        for (w->place = 0; w->place < w->folding->places && !w->folding->reason[0]; w->place++)
-            CS_TRY(walk_place(w, error));
+        for (w->place = 0; w->place < w->folding->places && !w->folding->reason[0]; w->place++) {
+            /* Visit the messages over all stage boundaries, each pair of devices once: devices of a
+             * rank hold all of its stages, so most boundaries have the same pair. */
+            const folding *f = w->folding;
+            const cs_plan *plan = f->plan;
+            w->n_links = w->at = w->message = 0;
+            for (uint32_t r = 0; r < f->n_ranks; r++)
+                w->next[device_of(f, r, w->place)] = 0;
+            for (uint32_t s = 0; s + 1 < plan->n_stages && !f->reason[0]; s++) {
+                const uint32_t a = plan->devices[plan->stages[s].first_device + w->place];
+                const uint32_t b = plan->devices[plan->stages[s + 1].first_device + w->place];
+                if (a == b || w->next[a] == b + 1)
+                    continue;
+                w->next[a] = b + 1;
+                CS_TRY(walk_message(w, a, b, error));
+                CS_TRY(walk_message(w, b, a, error));
+            }
+        }
     }
     return CS_OK;
 }
@@ -251,7 +241,7 @@ static cs_status compare_messages(folding *f, cs_error *error)
 
 /* ---- groups of collectives ---- */
 
-/* Which nodes and racks the devices are in: equal numbers, equal nodes. */
+/* Nodes and racks of devices, as numbers. */
 static uint32_t node_of(const folding *f, uint32_t device)
 {
     return f->platform->node_devices > 0 ? device / f->platform->node_devices : 0;
@@ -262,21 +252,7 @@ static uint32_t rack_of(const folding *f, uint32_t device)
     return f->platform->rack_devices > 0 ? device / f->platform->rack_devices : 0;
 }
 
-/* Whether members k and k + 1 of two groups are equally far from each other. */
-static cs_status compare_steps(folding *f, const uint32_t a[2], const uint32_t b[2], bool *alike,
-                               cs_error *error)
-{
-    cs_route pair[2];
-    CS_TRY(cs_route_find(f->platform, a[0], a[1], NULL, &pair[0], error));
-    CS_TRY(cs_route_find(f->platform, b[0], b[1], NULL, &pair[1], error));
-    *alike = pair[0].latency == pair[1].latency && pair[0].n == pair[1].n &&
-             !(pair[0].bandwidth < pair[1].bandwidth) && !(pair[0].bandwidth > pair[1].bandwidth) &&
-             (node_of(f, a[0]) == node_of(f, a[1])) == (node_of(f, b[0]) == node_of(f, b[1])) &&
-             (rack_of(f, a[0]) == rack_of(f, a[1])) == (rack_of(f, b[0]) == rack_of(f, b[1]));
-    return CS_OK;
-}
-
-/* The group of a place along the axes, held against that of place 0 of the rank. */
+/* Compares the group of a place along the axes with the group of place 0. */
 static cs_status compare_group(folding *f, cs_axes_name name, cs_axes axes, uint32_t rank,
                                uint32_t first, cs_error *error)
 {
@@ -285,11 +261,18 @@ static cs_status compare_group(folding *f, cs_axes_name name, cs_axes axes, uint
         const uint32_t a[] = {device_of(f, rank, step), device_of(f, rank, next)};
         const uint32_t b[] = {device_of(f, rank, first + step), device_of(f, rank, first + next)};
         bool alike;
-        CS_TRY(compare_steps(f, a, b, &alike, error));
+        cs_route pair[2];
+        CS_TRY(cs_route_find(f->platform, a[0], a[1], NULL, &pair[0], error));
+        CS_TRY(cs_route_find(f->platform, b[0], b[1], NULL, &pair[1], error));
+        alike = pair[0].latency == pair[1].latency && pair[0].n == pair[1].n &&
+                !(pair[0].bandwidth < pair[1].bandwidth) &&
+                !(pair[0].bandwidth > pair[1].bandwidth) &&
+                (node_of(f, a[0]) == node_of(f, a[1])) == (node_of(f, b[0]) == node_of(f, b[1])) &&
+                (rack_of(f, a[0]) == rack_of(f, a[1])) == (rack_of(f, b[0]) == rack_of(f, b[1]));
         if (alike)
             continue;
         snprintf(f->reason, sizeof(f->reason),
-                 "the %s group of device %u lies otherwise in the network than that of device %u",
+                 "the %s groups of devices %u and %u are placed differently in the network",
                  cs_axes_text(name), device_of(f, rank, first), device_of(f, rank, 0));
         return CS_OK;
     }
@@ -307,83 +290,10 @@ static cs_status compare_axes(folding *f, cs_axes_name name, cs_axes axes, cs_er
     return CS_OK;
 }
 
-/* Axes that span the same groups are looked at once. */
-static cs_status compare_groups(folding *f, cs_error *error)
-{
-    for (uint32_t name = 0; name < CS_N_AXES && !f->reason[0]; name++) {
-        const cs_axes axes = cs_grid_axes(f->grid, (cs_axes_name)name);
-        bool seen = axes.size < 2;
-        for (uint32_t before = 0; before < name; before++) {
-            const cs_axes other = cs_grid_axes(f->grid, (cs_axes_name)before);
-            seen |= other.size == axes.size && other.stride == axes.stride;
-        }
-        if (!seen)
-            CS_TRY(compare_axes(f, (cs_axes_name)name, axes, error));
-    }
-    return CS_OK;
-}
-
 /* ---- the decision ---- */
 
-/* What no device can stand for others with, whatever is wanted. */
-static cs_status look_for_obstacle(const cs_sections *sections, folding *f, cs_error *error)
-{
-    const char *given =
-        cs_noise_is_on(&sections->platform.noise)
-            ? "noise (\"jitter\", \"stragglers\" or \"background\") tells them apart"
-        : sections->collectives.fidelity == CS_FIDELITY_FLOW
-            ? "collectives are simulated message by message (\"fidelity\": \"flow\")"
-            : "";
-    snprintf(f->reason, sizeof(f->reason), "%s", given);
-    if (!f->reason[0])
-        compare_devices(f, &sections->memory.resident);
-    return f->reason[0] || !sections->parallel.ranks.items ? CS_OK : compare_numbers(f, error);
-}
-
-static cs_status look_for_difference(folding *f, cs_error *error)
-{
-    CS_TRY(compare_messages(f, error));
-    return f->reason[0] ? CS_OK : compare_groups(f, error);
-}
-
-/* Messages that queue (fifo) are simulated one by one: there the slowest says too little. */
-static bool is_estimated(const cs_sections *sections, const folding *f)
-{
-    return sections->parallel.fold == CS_FOLD_SLOWEST && f->platform->sharing != CS_SHARING_FIFO;
-}
-
-static cs_status fill(const folding *f, cs_arena *arena, const uint32_t **out, cs_error *error)
-{
-    uint32_t *stands_for = cs_arena_alloc(arena, f->platform->n_devices, sizeof(*stands_for));
-    if (!stands_for)
-        return cs_error_no_memory(error);
-    for (uint32_t r = 0; r < f->n_ranks; r++)
-        for (uint32_t i = 0; i < f->places; i++)
-            stands_for[device_of(f, r, i)] = device_of(f, r, 0);
-    *out = stands_for;
-    return CS_OK;
-}
-
-/* The places of a grid, or the copies of the whole model: those of the one rank of a grid that has
- * data alone. */
-static folding folding_of(const cs_sections *sections, const cs_parallel *parallel,
-                          const cs_platform *platform, const cs_plan *plan, cs_grid *copies)
-{
-    const bool replicated = !parallel && cs_mesh_is_replicated(sections->schedule.kind);
-    const cs_grid *grid = parallel ? &parallel->split.grid : copies;
-    *copies = cs_grid_single();
-    if (replicated)
-        copies->data = plan->n_devices;
-    return (folding){.platform = platform,
-                     .plan = plan,
-                     .grid = grid,
-                     .n_ranks = parallel ? parallel->n_ranks : 1,
-                     .places = cs_grid_places(grid),
-                     .devices = parallel ? parallel->devices : plan->devices};
-}
-
-/* "auto" folds many devices only. On few devices, collectives may be simulated message by message,
- * contention included; folding makes delays of them. */
+/* Whether to fold. "auto" folds only many devices: on few, collectives may be simulated message by
+ * message, with contention, whereas folding turns them into delays. */
 static bool is_wanted(const cs_sections *sections, const cs_parallel *parallel, uint32_t n_devices)
 {
     const uint32_t fidelity = sections->collectives.fidelity;
@@ -408,32 +318,75 @@ cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *paral
     const cs_json_place up = {.up = &sections->root, .key = "parallel"};
     const cs_json_place place = {.up = &up, .key = "fold"};
     cs_grid copies;
-    folding f = folding_of(sections, parallel, platform, plan, &copies);
+    /* Describe the places of a grid; or the copies of a whole model, as one rank of a grid with
+     * only data parallelism. */
+    const bool replicated = !parallel && cs_mesh_is_replicated(sections->schedule.kind);
+    const cs_grid *grid = parallel ? &parallel->split.grid : &copies;
+    copies = cs_grid_single();
+    if (replicated)
+        copies.data = plan->n_devices;
+    folding f = {.platform = platform,
+                 .plan = plan,
+                 .grid = grid,
+                 .n_ranks = parallel ? parallel->n_ranks : 1,
+                 .places = cs_grid_places(grid),
+                 .devices = parallel ? parallel->devices : plan->devices};
     *folded = (cs_folded){0};
     const bool wanted = is_wanted(sections, parallel, platform->n_devices);
     if (f.places == 1 || (!wanted && (!parallel || sections->parallel.fold == CS_FOLD_NO)))
         return CS_OK;
-    CS_TRY(look_for_obstacle(sections, &f, error));
+    /* Find what rules out folding in any case. */
+    const char *given =
+        cs_noise_is_on(&sections->platform.noise)
+            ? "noise (\"jitter\", \"stragglers\" or \"background\") makes them differ"
+        : sections->collectives.fidelity == CS_FIDELITY_FLOW
+            ? "collectives are simulated message by message (\"fidelity\": \"flow\")"
+            : "";
+    snprintf(f.reason, sizeof(f.reason), "%s", given);
+    if (!f.reason[0])
+        compare_devices(&f, &sections->memory.resident);
+    if (!f.reason[0] && sections->parallel.ranks.items)
+        CS_TRY(compare_numbers(&f, error));
     const bool possible = !f.reason[0];
     if (possible && difference)
         snprintf(f.reason, sizeof(f.reason), "%s", difference);
-    else if (possible)
-        CS_TRY(look_for_difference(&f, error));
+    else if (possible) {
+        CS_TRY(compare_messages(&f, error));
+        for (uint32_t name = 0; name < CS_N_AXES && !f.reason[0]; name++) {
+            const cs_axes axes = cs_grid_axes(f.grid, (cs_axes_name)name);
+            bool seen = axes.size < 2; /* or the same groups as another axis */
+            for (uint32_t before = 0; before < name; before++) {
+                const cs_axes other = cs_grid_axes(f.grid, (cs_axes_name)before);
+                seen |= other.size == axes.size && other.stride == axes.stride;
+            }
+            if (!seen)
+                CS_TRY(compare_axes(&f, (cs_axes_name)name, axes, error));
+        }
+    }
     folded->foregone = !wanted && !f.reason[0];
     if (!wanted)
         return CS_OK;
     if (possible && !(folded->difference = cs_arena_copy(arena, f.reason)))
         return cs_error_no_memory(error);
-    if (!f.reason[0] || (possible && is_estimated(sections, &f)))
-        CS_TRY(fill(&f, arena, &folded->stands_for, error));
+    /* Differences may be ignored, but not with fifo: messages queue one by one, and the slowest
+     * says too little. */
+    const bool is_estimated =
+        sections->parallel.fold == CS_FOLD_SLOWEST && platform->sharing != CS_SHARING_FIFO;
+    if (!f.reason[0] || (possible && is_estimated)) {
+        uint32_t *stands_for = cs_arena_alloc(arena, f.platform->n_devices, sizeof(*stands_for));
+        if (!stands_for)
+            return cs_error_no_memory(error);
+        for (uint32_t r = 0; r < f.n_ranks; r++)
+            for (uint32_t i = 0; i < f.places; i++)
+                stands_for[device_of(&f, r, i)] = device_of(&f, r, 0);
+        folded->stands_for = stands_for;
+    }
     if (!f.reason[0])
         return CS_OK;
     if (sections->parallel.fold == CS_FOLD_YES)
-        return cs_json_invalid(
-            &place, error,
-            "must be \"auto\" or \"no\": not all devices of a stage do the same at "
-            "the same times: %s",
-            f.reason);
+        return cs_json_invalid(&place, error,
+                               "must be \"auto\" or \"no\": the devices of a stage differ: %s",
+                               f.reason);
     folded->reason = cs_arena_copy(arena, f.reason);
     return folded->reason ? CS_OK : cs_error_no_memory(error);
 }

@@ -1,12 +1,13 @@
-/* Which keys of a scenario change nothing without another one. Those of a topology are its own to
- * tell: topologies/topology.h. */
+/* Warns of keys that have no effect unless another key is set. Keys of topologies are checked by
+ * topologies/topology.h. */
 #include "sim/base/dependent-key.h"
 #include "sim/run/scenario/build.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a runtime gives the key, not the scenario. Members that are not listed are not given. */
+/* Whether the key was set by the runtime rather than by the scenario. Unlisted members were not
+ * given. */
 static bool is_assumed(const cs_origins *origins, const char *section, const char *key)
 {
     char pointer[128];
@@ -42,7 +43,7 @@ static uint64_t n_parts(const cs_list *space)
 static void warn_of_platform(const cs_sections *sections, const cs_origins *origins)
 {
     static const char meet[] =
-        "a \"sharing\" by which messages meet: max_min, or phi with \"count\"";
+        "a \"sharing\" with contention between messages: max_min, or phi with \"count\"";
     static const char linked[] = "a topology that has links";
     const cs_json_place place = {.up = &sections->root, .key = "platform"};
     const cs_platform_section *given = &sections->platform;
@@ -52,20 +53,6 @@ static void warn_of_platform(const cs_sections *sections, const cs_origins *orig
         {"messages", given->independent_messages, meets, meet},
         {"jitter", given->jitter != NULL, links, linked},
         {"background", given->background != NULL, links, linked},
-    };
-    WARN_OF_EACH(rules, &place);
-}
-
-static void warn_of_model(const cs_sections *sections, const cs_origins *origins)
-{
-    const cs_json_place place = {.up = &sections->root, .key = "model"};
-    const cs_workload *workload = &sections->model.workload;
-    const cs_dependent_key rules[] = {
-        {"newton_schulz_steps", sections->model.newton_schulz_steps != CS_COUNT_LEFT_OUT,
-         workload->muon.steps > 0, "a named model and the optimizer muon"},
-        {"muon_tensor", workload->name && sections->model.muon_tensor > 0,
-         workload->muon.steps > 0 && sections->parallel.tensor > 1,
-         "the optimizer muon and \"tensor\" above 1"},
     };
     WARN_OF_EACH(rules, &place);
 }
@@ -120,8 +107,8 @@ static void warn_of_collectives(const cs_sections *sections, const cs_origins *o
     WARN_OF_EACH(rules, &place);
 }
 
-/* Conventions of kernels are for operators, which named models have, and for runtimes: without one
- * each operator is a roofline by itself, which waits for the host if that is given. */
+/* Conventions of kernels need operators, which only named models have, and a runtime: without one,
+ * every operator is a roofline, which waits for the host if "host" is given. */
 static void warn_of_runtime(const cs_sections *sections, const cs_origins *origins)
 {
     const cs_json_place place = {.up = &sections->root, .key = "runtime"};
@@ -226,7 +213,16 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
 
 void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins)
 {
-    warn_of_model(sections, origins);
+    const cs_json_place place = {.up = &sections->root, .key = "model"};
+    const cs_workload *workload = &sections->model.workload;
+    const cs_dependent_key rules[] = {
+        {"newton_schulz_steps", sections->model.newton_schulz_steps != CS_COUNT_LEFT_OUT,
+         workload->muon.steps > 0, "a named model and the optimizer muon"},
+        {"muon_tensor", workload->name && sections->model.muon_tensor > 0,
+         workload->muon.steps > 0 && sections->parallel.tensor > 1,
+         "the optimizer muon and \"tensor\" above 1"},
+    };
+    WARN_OF_EACH(rules, &place);
     warn_of_platform(sections, origins);
     if (sections->parallel.given)
         warn_of_parallel(sections, origins);

@@ -8,20 +8,7 @@
 
 #include <math.h>
 
-/* The time of a lone message between neighbours, around a ring over all devices, and whether it is
- * that of each of them when all are on the way at once. */
-static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_error *error)
-{
-    cs_messages ring;
-    CS_TRY(cs_messages_init_ring(&ring, platform, job->n_devices, error));
-    job->latency = ring.latency;
-    job->bandwidth = ring.bandwidth / platform->phi;
-    job->equal_messages = cs_messages_are_equal(&ring);
-    cs_messages_finish(&ring);
-    return CS_OK;
-}
-
-/* The same of a sum over all devices. */
+/* Measures the ring of an all-reduce over all devices. */
 static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_error *error)
 {
     cs_link_step step = {0};
@@ -42,27 +29,7 @@ static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_erro
     return status;
 }
 
-/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Of the others
- * something is known only where there are no links. */
-static cs_status measure_neighbours(const cs_platform *platform, const cs_parallel *parallel,
-                                    cs_job *job, cs_error *error)
-{
-    const uint32_t places = cs_grid_places(&parallel->split.grid), n = parallel->n_ranks;
-    job->bandwidth = INFINITY;
-    for (uint32_t r = 0; n > 1 && r < n; r++) {
-        const uint32_t from = parallel->devices[r * places];
-        const uint32_t to = parallel->devices[(r + 1) % n * places];
-        cs_route route;
-        CS_TRY(cs_route_find(platform, from, to, NULL, &route, error));
-        job->latency = route.latency > job->latency ? route.latency : job->latency;
-        job->bandwidth = fmin(job->bandwidth, route.bandwidth);
-    }
-    job->bandwidth /= platform->phi;
-    job->equal_messages = job->own_links = platform->n_links == 0;
-    return CS_OK;
-}
-
-/* Adds the messages between the devices of a stage and of the next one, both ways. */
+/* Adds the messages in both directions between a stage and the next. */
 static cs_status add_neighbours(const cs_plan *plan, uint32_t stage, cs_messages *messages,
                                 cs_error *error)
 {
@@ -73,22 +40,6 @@ static cs_status add_neighbours(const cs_plan *plan, uint32_t stage, cs_messages
         return CS_OK;
     CS_TRY(cs_messages_add(messages, low, high, pair, error));
     return cs_messages_add(messages, high, low, pair, error);
-}
-
-/* Whether a message between the devices of neighbouring stages takes what the job's lone one takes,
- * both ways, and nobody else uses their links. */
-static cs_status look_at_links(const cs_platform *platform, cs_job *job, cs_error *error)
-{
-    cs_messages messages;
-    CS_TRY(cs_messages_init(&messages, platform, error));
-    cs_status status = CS_OK;
-    for (uint32_t s = 0; s + 1 < job->plan->n_stages && status == CS_OK; s++)
-        status = add_neighbours(job->plan, s, &messages, error);
-    const bool as_job = messages.n == 0 || (messages.latency == job->latency &&
-                                            messages.bandwidth / platform->phi == job->bandwidth);
-    job->own_links = messages.alike && messages.apart && as_job;
-    cs_messages_finish(&messages);
-    return status;
 }
 
 cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model *model,
@@ -139,11 +90,31 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                                  ? sections->parallel.tensor
                                  : 1;
         CS_TRY(cs_scenario_layer_states(sections, model, arena, &made.states.layers, error));
-        CS_TRY(measure_neighbours(platform, parallel, &made, error));
+        /* Measure the slowest lone message between neighbouring pipeline ranks, from place 0.
+         * Whether all messages are equal is known only without links. */
+        const uint32_t places = cs_grid_places(&parallel->split.grid), ranks = parallel->n_ranks;
+        made.bandwidth = INFINITY;
+        for (uint32_t r = 0; ranks > 1 && r < ranks; r++) {
+            const uint32_t from = parallel->devices[r * places];
+            const uint32_t to = parallel->devices[(r + 1) % ranks * places];
+            cs_route route;
+            CS_TRY(cs_route_find(platform, from, to, NULL, &route, error));
+            made.latency = route.latency > made.latency ? route.latency : made.latency;
+            made.bandwidth = fmin(made.bandwidth, route.bandwidth);
+        }
+        made.bandwidth /= platform->phi;
+        made.equal_messages = made.own_links = platform->n_links == 0;
     } else {
         if (schedule->kind->mesh.replicas)
             made.replicas = schedule->kind->mesh.replicas(schedule->params);
-        CS_TRY(measure_messages(platform, &made, error));
+        /* Measure the messages to the next device, in a ring over all devices: the time of a lone
+         * message, and whether it stays the same if all are in flight. */
+        cs_messages ring;
+        CS_TRY(cs_messages_init_ring(&ring, platform, made.n_devices, error));
+        made.latency = ring.latency;
+        made.bandwidth = ring.bandwidth / platform->phi;
+        made.equal_messages = cs_messages_are_equal(&ring);
+        cs_messages_finish(&ring);
         if (cs_lower_takes_links(&sections->collectives))
             CS_TRY(measure_rings(platform, &made, error));
     }
@@ -151,10 +122,10 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
     return CS_OK;
 }
 
-/* What a job that is refused would take: tens of gigabytes. */
+/* Larger jobs are refused: they would take tens of gigabytes. */
 static const double most_tasks = 1 << 28;
 
-/* Devices of a stage that are simulated. */
+/* Counts the simulated devices of a stage. */
 static uint32_t simulated(const cs_job *job, const cs_stage *stage)
 {
     uint32_t n = 0;
@@ -165,46 +136,30 @@ static uint32_t simulated(const cs_job *job, const cs_stage *stage)
     return n;
 }
 
-/* Tasks of a micro-batch on one device of a stage, from above: a forward, a recomputation, a
- * backward and two messages; where layers are divided, also each of their pieces and exchanges in
- * every pass; of a replica of the whole model a backward per layer. */
+/* Upper bound of the tasks per micro-batch on a device of a stage: forward, recomputation, backward
+ * and two messages. Layers that are split add their pieces and exchanges in each pass. On a replica
+ * of the whole model each layer has its own backward. */
 static double tasks_of_stage(const cs_job *job, const cs_stage *stage, bool replicated)
 {
     double tasks = replicated ? 1 + (double)job->model->n_layers : 5;
     for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
         const cs_layer *layer = &job->model->layers[l];
         tasks += 3.0 * layer->n_pieces + 3.0 * layer->n_exchanges;
-        tasks += job->offload.layers > 0 ? 4 : 0; /* a copy each way, and a step of each pass */
+        tasks += job->offload.layers > 0 ? 4 : 0; /* a copy each way, and one more step in each
+                                                   * pass */
     }
     return tasks;
 }
 
-static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_error *error)
-{
-    const bool replicated = cs_mesh_is_replicated(sections->schedule.kind);
-    double tasks = 0;
-    for (uint32_t s = 0; s < job->plan->n_stages; s++)
-        tasks += simulated(job, &job->plan->stages[s]) *
-                 tasks_of_stage(job, &job->plan->stages[s], replicated);
-    tasks *= (double)job->micro_batches * job->iterations;
-    if (tasks <= most_tasks)
-        return CS_OK;
-    return cs_json_invalid(&sections->root, error,
-                           "too large to simulate: %u mini-batches of %u micro-batches on %u "
-                           "devices with %u layers (up to %.2g tasks, at most %.2g are)",
-                           job->iterations, job->micro_batches, job->n_devices,
-                           job->model->n_layers, tasks, most_tasks);
-}
-
-/* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
- * weights three times and the optimizer's states, and all micro-batches at once with what they keep
- * and their messages both ways, each at both ends, and what their losses read. Times: one after the
- * other. */
+/* Whether sums of a stage stay within 64 bits, so that schedules and memory pools need not check.
+ * Memory: weights three times, optimizer states, and all micro-batches at once with saved
+ * activations, messages (both directions, at both ends) and the input of the loss. Times: one after
+ * the other. */
 static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_micro_batches)
 {
     const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
     const int64_t result = layers ? layers[job->model->n_layers - 1].result_bytes : 0;
-    static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
+    static const double limit = 0x1p62; /* half of 2^63, to allow for rounding */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
                              2 * (double)sum->output_bytes + (double)sum->workspace_bytes +
                              (double)result;
@@ -216,7 +171,7 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
     return bytes < limit && time < limit;
 }
 
-/* Devices of a stage that share a micro-batch. */
+/* Counts the devices of a stage that share a micro-batch. */
 static uint32_t sharers(const cs_job *job, const cs_plan *plan, uint32_t stage)
 {
     return job->replicas == CS_REPLICAS_ALL_REDUCE ? plan->stages[stage].n_devices : 1;
@@ -278,19 +233,6 @@ cs_status cs_scenario_plan_samples(const cs_sections *sections, const cs_job *jo
     return CS_OK;
 }
 
-/* What one device does of a micro-batch, at the samples that it computes at once. */
-static cs_status sum_stage(const cs_job *job, uint32_t s, cs_layer_sum *sum, cs_error *error)
-{
-    const cs_stage *stage = &job->plan->stages[s];
-    CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, job->micro_samples,
-                              sharers(job, job->plan, s), sum, error));
-    int64_t received;
-    CS_TRY(cs_stage_kept_input(job, s, &received, error));
-    sum->kept_bytes -= received;
-    sum->input_bytes -= received;
-    return cs_ties_borrow(job->model, job->plan, s, sum, error);
-}
-
 static cs_status report_overflow(const cs_json_place *root, const cs_model *model,
                                  const cs_stage *stage, cs_error *error)
 {
@@ -308,40 +250,22 @@ static cs_status sum_stages(const cs_json_place *root, cs_arena *arena, cs_job *
     if (!sums)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        CS_TRY(sum_stage(job, s, &sums[s], error));
+        /* Sum up the work of one device per micro-batch, for its share of the samples. */
+        cs_layer_sum *sum = &sums[s];
+        const cs_stage *stage = &job->plan->stages[s];
+        CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer,
+                                  job->micro_samples, sharers(job, job->plan, s), sum, error));
+        int64_t received;
+        CS_TRY(cs_stage_kept_input(job, s, &received, error));
+        sum->kept_bytes -= received;
+        sum->input_bytes -= received;
+        CS_TRY(cs_ties_borrow(job->model, job->plan, s, sum, error));
         if (!cs_time_add(sums[s].update, cs_states_host(job, s), &sums[s].update) ||
             !stage_fits(job, &sums[s], job->micro_batches))
             return report_overflow(root, job->model, &plan->stages[s], error);
     }
     job->stages = sums;
     return CS_OK;
-}
-
-static cs_status find_matrices(cs_arena *arena, cs_job *job, cs_error *error)
-{
-    if (job->other_ratio <= 0 || !job->plan->grid)
-        return CS_OK;
-    cs_stage_matrices *found = cs_arena_alloc(arena, job->plan->n_stages, sizeof(*found));
-    if (!found)
-        return cs_error_no_memory(error);
-    for (uint32_t s = 0; s < job->plan->n_stages; s++)
-        CS_TRY(cs_stage_matrices_find(job, s, &found[s], error));
-    job->matrices = found;
-    return CS_OK;
-}
-
-/* A stage's work for a whole mini-batch at once. A model without samples is multiplied as if its
- * micro-batches had one each. */
-static cs_status sum_whole(const cs_job *job, const cs_batch *batch, const cs_stage *stage,
-                           cs_layer_sum *sum, cs_error *error)
-{
-    cs_model model = *job->model;
-    uint32_t samples = cs_batch_share(batch);
-    if (model.batch_size == 0) {
-        model.batch_size = 1;
-        samples = batch->micro_batches;
-    }
-    return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples, sum, error);
 }
 
 static cs_status sum_whole_stages(const cs_json_place *root, const cs_batch *batch, cs_arena *arena,
@@ -352,7 +276,17 @@ static cs_status sum_whole_stages(const cs_json_place *root, const cs_batch *bat
     if (!sums)
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
-        CS_TRY(sum_whole(job, batch, &plan->stages[s], &sums[s], error));
+        /* Sum up a stage's work for a whole mini-batch at once. A model without samples counts one
+         * per micro-batch. */
+        const cs_stage *stage = &plan->stages[s];
+        cs_model model = *job->model;
+        uint32_t samples = cs_batch_share(batch);
+        if (model.batch_size == 0) {
+            model.batch_size = 1;
+            samples = batch->micro_batches;
+        }
+        CS_TRY(
+            cs_model_sum(&model, stage->first_layer, stage->end_layer, samples, &sums[s], error));
         if (!stage_fits(job, &sums[s], 1))
             return report_overflow(root, job->model, &plan->stages[s], error);
     }
@@ -371,12 +305,43 @@ cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platfo
     made.plan = plan;
     made.pattern = pattern;
     made.stands_for = stands_for;
-    CS_TRY(check_tasks(sections, &made, error));
-    if (!plan->grid)
-        CS_TRY(look_at_links(platform, &made, error));
+    const bool replicated = cs_mesh_is_replicated(sections->schedule.kind);
+    double tasks = 0;
+    for (uint32_t s = 0; s < made.plan->n_stages; s++)
+        tasks += simulated(&made, &made.plan->stages[s]) *
+                 tasks_of_stage(&made, &made.plan->stages[s], replicated);
+    tasks *= (double)made.micro_batches * made.iterations;
+    if (tasks > most_tasks)
+        return cs_json_invalid(&sections->root, error,
+                               "too large to simulate: %u mini-batches of %u micro-batches on %u "
+                               "devices with %u layers (up to %.2g tasks, at most %.2g are)",
+                               made.iterations, made.micro_batches, made.n_devices,
+                               made.model->n_layers, tasks, most_tasks);
+    if (!plan->grid) {
+        /* Find out whether messages between neighbouring stages take as long as the job's lone
+         * message, and have their links to themselves. */
+        cs_messages messages;
+        CS_TRY(cs_messages_init(&messages, platform, error));
+        cs_status status = CS_OK;
+        for (uint32_t s = 0; s + 1 < made.plan->n_stages && status == CS_OK; s++)
+            status = add_neighbours(made.plan, s, &messages, error);
+        const bool as_job =
+            messages.n == 0 || (messages.latency == made.latency &&
+                                messages.bandwidth / platform->phi == made.bandwidth);
+        made.own_links = messages.alike && messages.apart && as_job;
+        cs_messages_finish(&messages);
+        CS_TRY(status);
+    }
     CS_TRY(sum_stages(&sections->root, arena, &made, error));
     CS_TRY(cs_scenario_check_offload(sections, &made, error));
-    CS_TRY(find_matrices(arena, &made, error));
+    if (!(made.other_ratio <= 0) && made.plan->grid) {
+        cs_stage_matrices *found = cs_arena_alloc(arena, made.plan->n_stages, sizeof(*found));
+        if (!found)
+            return cs_error_no_memory(error);
+        for (uint32_t s = 0; s < made.plan->n_stages; s++)
+            CS_TRY(cs_stage_matrices_find(&made, s, &found[s], error));
+        made.matrices = found;
+    }
     CS_TRY(cs_scenario_libraries(sections, &made, arena, &made.libraries, error));
     if (cs_schedule_takes_whole(schedule))
         CS_TRY(sum_whole_stages(&sections->root, batch, arena, &made, error));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_IDLE = 4 }; /* those of large clusters have tens of megabytes */
+enum { MOST_IDLE = 4 }; /* platforms of large clusters take tens of megabytes */
 
 typedef struct kept_platform {
     struct kept_platform *next;
@@ -13,7 +13,7 @@ typedef struct kept_platform {
     uint32_t n_lent;
 } kept_platform;
 
-/* The list is in the order in which they were last given back, the latest first. */
+/* Platforms are listed in the order of their last return, latest first. */
 struct cs_kept_platforms {
     pthread_mutex_t mutex;
     kept_platform *first;
@@ -93,25 +93,6 @@ const cs_platform *cs_kept_platforms_add(cs_kept_platforms *kept, const char *ke
     return other ? &other->platform : &made->platform;
 }
 
-/* Takes those out of the list that are idle and too many. */
-static kept_platform *take_idle(cs_kept_platforms *kept)
-{
-    kept_platform *taken = NULL;
-    uint32_t n = 0;
-    for (kept_platform **at = &kept->first; *at;) {
-        kept_platform *one = *at;
-        n += one->n_lent == 0;
-        if (one->n_lent > 0 || n <= MOST_IDLE) {
-            at = &one->next;
-            continue;
-        }
-        *at = one->next;
-        one->next = taken;
-        taken = one;
-    }
-    return taken;
-}
-
 void cs_kept_platforms_give_back(cs_kept_platforms *kept, const cs_platform *platform)
 {
     pthread_mutex_lock(&kept->mutex);
@@ -123,7 +104,20 @@ void cs_kept_platforms_give_back(cs_kept_platforms *kept, const cs_platform *pla
     *at = one->next;
     one->next = kept->first;
     kept->first = one;
-    kept_platform *idle = take_idle(kept);
+    /* Take unused platforms in excess of MOST_IDLE out of the list, to destroy them unlocked. */
+    kept_platform *idle = NULL;
+    uint32_t n = 0;
+    for (at = &kept->first; *at;) {
+        one = *at;
+        n += one->n_lent == 0;
+        if (one->n_lent > 0 || n <= MOST_IDLE) {
+            at = &one->next;
+            continue;
+        }
+        *at = one->next;
+        one->next = idle;
+        idle = one;
+    }
     pthread_mutex_unlock(&kept->mutex);
     while (idle) {
         kept_platform *next = idle->next;

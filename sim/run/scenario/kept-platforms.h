@@ -1,9 +1,9 @@
-/* Platforms that scenarios have in common, which are read one after the other or in several threads
- * at a time: points of a sweep differ mostly in what does not concern the platform.
+/* A cache of platforms shared by scenarios that are read one after the other or in several threads:
+ * points of a sweep mostly differ in settings that do not affect the platform.
  *
- * A platform is found by its key, a text that says all that it was made from. It is lent, any
- * number of times at once, and constant; those that nobody has borrowed make room for others, the
- * one first that was given back first. */
+ * The key of a platform is a text with everything that it was built from. A cached platform is
+ * constant and can be lent any number of times at once. Platforms that nobody borrows are dropped,
+ * least recently returned first, if there are too many. */
 #ifndef CS_SCENARIO_KEPT_PLATFORMS_H
 #define CS_SCENARIO_KEPT_PLATFORMS_H
 
@@ -11,16 +11,16 @@
 
 typedef struct cs_kept_platforms cs_kept_platforms;
 
-cs_kept_platforms *cs_kept_platforms_create(void); /* NULL when memory runs out */
+cs_kept_platforms *cs_kept_platforms_create(void); /* NULL if memory runs out */
 
-/* When all are given back. Accepts NULL. */
+/* Destroys the cache; all platforms must have been returned. Accepts NULL. */
 void cs_kept_platforms_destroy(cs_kept_platforms *kept);
 
-/* NULL: there is none with this key. */
+/* Borrows the platform with this key; NULL: not cached. */
 const cs_platform *cs_kept_platforms_borrow(cs_kept_platforms *kept, const char *key);
 
-/* Takes a platform over, and lends it, or the one that was added with this key meanwhile. NULL when
- * memory runs out: it stays the caller's. */
+/* Moves a platform into the cache and lends it, or the platform that another thread has added with
+ * the same key. Returns NULL if memory runs out; then the caller keeps the platform. */
 const cs_platform *cs_kept_platforms_add(cs_kept_platforms *kept, const char *key,
                                          cs_platform *platform);
 

@@ -1,4 +1,4 @@
-/* The member "rules" of the section "parallel": what holds for some layers of the model only. */
+/* The list "rules" of the section "parallel", whose entries apply to some layers of the model. */
 #include "sim/base/text.h"
 #include "sim/run/scenario/build.h"
 
@@ -20,7 +20,7 @@ const cs_field cs_scenario_rule_fields[] = {
     {0},
 };
 
-/* ---- which layers ---- */
+/* ---- selecting layers ---- */
 
 static cs_status read_range(const cJSON *value, const cs_json_place *place, cs_layer_choice *choice,
                             cs_error *error)
@@ -84,31 +84,9 @@ static bool is_of(const cs_layer_choice *choice, const cs_model *model, uint32_t
     return layer >= choice->first && layer <= choice->last;
 }
 
-static cs_status check_choice(const cs_layer_choice *choice, const cs_model *model,
-                              const cs_json_place *rule, cs_error *error)
-{
-    const cs_json_place place = {.up = rule, .key = "layers"};
-    const cs_json_place last = {.up = &place, .index = choice->first < model->n_layers};
-    cs_guess guess;
-    bool found = false;
-    if (!choice->pattern && choice->last >= model->n_layers)
-        return cs_json_invalid(
-            &last, error, "must be at most %u, the last layer of \"%s\" (got %u)",
-            model->n_layers - 1, model->name, last.index ? choice->last : choice->first);
-    cs_guess_init(&guess, choice->pattern ? choice->pattern : "");
-    for (uint32_t l = 0; l < model->n_layers && !found; l++) {
-        found = is_of(choice, model, l);
-        cs_guess_add(&guess, model->layers[l].name);
-    }
-    return found
-               ? CS_OK
-               : cs_json_invalid(&place, error, "must be the name of a layer of \"%s\": unknown %s",
-                                 model->name, cs_guess_text(&guess));
-}
+/* ---- states of layers ---- */
 
-/* ---- what holds for them ---- */
-
-/* The stage of a rule, or the one that stood before it. */
+/* Returns the states that a rule sets, or those set before it. */
 static cs_layer_states states_of(const cs_layer_rule *rule, cs_layer_states before)
 {
     const bool in_part = !isnan(rule->sharded);
@@ -150,7 +128,24 @@ cs_status cs_scenario_layer_states(const cs_sections *sections, const cs_model *
         made[l] = (cs_layer_states){section->zero, 1};
     for (uint32_t i = 0; i < section->rules.n; i++) {
         const cs_json_place at = {.up = &place, .index = (int)i};
-        CS_TRY(check_choice(&rules[i]->layers, model, &at, error));
+        const cs_layer_choice *choice = &rules[i]->layers;
+        const cs_json_place layers_place = {.up = &at, .key = "layers"};
+        const cs_json_place last = {.up = &layers_place, .index = choice->first < model->n_layers};
+        cs_guess guess;
+        bool found = false;
+        if (!choice->pattern && choice->last >= model->n_layers)
+            return cs_json_invalid(
+                &last, error, "must be at most %u, the last layer of \"%s\" (got %u)",
+                model->n_layers - 1, model->name, last.index ? choice->last : choice->first);
+        cs_guess_init(&guess, choice->pattern ? choice->pattern : "");
+        for (uint32_t l = 0; l < model->n_layers && !found; l++) {
+            found = is_of(choice, model, l);
+            cs_guess_add(&guess, model->layers[l].name);
+        }
+        if (!found)
+            return cs_json_invalid(&layers_place, error,
+                                   "must be the name of a layer of \"%s\": unknown %s", model->name,
+                                   cs_guess_text(&guess));
         for (uint32_t l = 0; l < model->n_layers; l++)
             if (is_of(&rules[i]->layers, model, l))
                 made[l] = states_of(rules[i], made[l]);

@@ -20,24 +20,23 @@ static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = tru
 
 const cs_field cs_scenario_memory_fields[] = {
     {"fused", CS_FIELD_LIST, AT(fused), .fallback = "[]", .of = &fused_field, .most = CS_N_FUSED,
-     .doc = "operators whose fused kernels keep less for the backward; the others keep what "
-            "PyTorch's own operators keep",
+     .doc = "operators whose fused kernels save less for the backward; the others save as much as "
+            "PyTorch's own operators",
      .shape = "[\"norm\", \"swiglu\", \"cross_entropy\", \"linear\"]"},
     {"weight_gradients", CS_FIELD_CHOICE, AT(weight_gradients), .fallback = "in_place",
      .choices = cs_weight_gradients_names,
      .doc = "how gradients of weights are accumulated; in_place: kernels add to the sum; apart: "
-            "each gradient is a tensor of its own, which is then added; transformer_engine: "
-            "kernels add to the sum, and a placeholder is kept for each shape of weights"},
+            "each gradient is a separate tensor, which is then added; transformer_engine: "
+            "kernels add to the sum, and there is a placeholder for each shape of weights"},
     {"attention_buffer", CS_FIELD_BOOL, AT(attention_buffer), .fallback = "false",
-     .doc = "with attention \"math\": a buffer as large as the attention matrix is kept, one for "
-            "all layers (Megatron-LM without TransformerEngine)"},
+     .doc = "with attention \"math\": one buffer as large as the attention matrix is kept for all "
+            "layers (Megatron-LM without TransformerEngine)"},
     {"attention_copy", CS_FIELD_BOOL, AT(attention_copy), .fallback = "false",
      .doc = "the result of fused attention is kept in two token orders if a micro-batch has "
             "several sequences (TransformerEngine with FlashAttention)"},
     {"keys_copied", CS_FIELD_BOOL, AT(keys_copied), .fallback = "false",
-     .doc =
-         "fused attention reads copies of keys and values, and what they are copied from is kept "
-         "with the queries (nanotron, without grouped queries)"},
+     .doc = "fused attention reads copies of keys and values, whose originals are saved with the "
+            "queries (nanotron, without grouped queries)"},
     {"padding_masks", CS_FIELD_BOOL, AT(padding_masks), .fallback = "false",
      .doc = "with attention \"math\", in encoders, whose samples are padded: each layer keeps a "
             "mask of one byte per pair of tokens (TransformerEngine)"},
@@ -46,52 +45,53 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "with sequence parallelism: tokens gathered before the last matrix (last_matrix), or "
             "before the experts too (experts), or before all products too (all), are in a buffer "
             "that is "
-            "never freed, the same as that of attention_buffer (Megatron-LM, nanotron)"},
+            "never freed, shared with attention_buffer (Megatron-LM, nanotron)"},
     {"pass_gradients", CS_FIELD_BOOL, AT(pass_gradients), .fallback = "false",
      .doc =
          "with weight_gradients \"apart\" and an allocator: gradients of a backward stay "
          "allocated along with their sums until the backward of all layers has ended (nanotron)"},
     {"gradient_buckets", CS_FIELD_BOOL, AT(gradient_buckets), .fallback = "false",
      .doc =
-         "buckets into which gradients are copied to be reduced are as large as all gradients in "
-         "the precision of the model, and stay (PyTorch's DistributedDataParallel)"},
+         "gradients are copied into buckets for their reduction; the buckets are as large as all "
+         "gradients in the precision of the model, and are never freed (PyTorch's "
+         "DistributedDataParallel)"},
     {"update_copy", CS_FIELD_BOOL, AT(update_copy), .fallback = "false",
-     .doc = "the update makes a copy of one state of all weights that the "
-            "device updates (PyTorch's optimizers that are foreach)"},
+     .doc = "the update copies one state of all weights that the device updates (PyTorch's foreach "
+            "optimizers)"},
     {"passes_ahead", CS_FIELD_COUNT, AT(passes_ahead), .fallback = "0", .max = 65536,
-     .doc = "how many passes over a layer the host leads the device: the delay after which the "
-            "allocator can use again what a collective of another stream has read (record_stream); "
-            "not in the first pass of a mini-batch"},
+     .doc = "how many passes over a layer the host is ahead of the device: the delay before the "
+            "allocator can reuse memory that a collective of another stream has read "
+            "(record_stream); not in the first pass of a mini-batch"},
     {"inputs", CS_FIELD_BYTES, AT(inputs), .fallback = "0 B", .large = true,
-     .doc = "inputs of a sample besides its token ids, while its forward runs: the attention mask "
-            "that Megatron-LM's data loader makes; counted while the loss is computed, and not on "
-            "other stages of a pipeline"},
+     .doc = "inputs per sample in addition to its token ids, such as the attention mask of "
+            "Megatron-LM's data loader; counted while the loss is computed, on the last stage of a "
+            "pipeline only"},
     {"deterministic_multiprocessors", CS_FIELD_COUNT, AT(deterministic_multiprocessors),
      .fallback = "0", .max = 65536,
      .doc = "with FlashAttention's deterministic backward: number of multiprocessors of the device "
-            "(A100: 108, H100: 132), which determines how many float32 sums of the gradients of "
-            "queries are held; 0: another backward is used"},
+            "(A100: 108, H100: 132), which determines the number of float32 sums of query "
+            "gradients; 0: another backward is used"},
     {"routed_weights", CS_FIELD_CHOICE, AT(routed_weights), .fallback = "rows",
      .choices = routed_names,
-     .doc = "what the routing weights multiply; rows: the results of the experts; features: the "
-            "input of their last product (Megatron Core since 0.11)"},
+     .doc = "tensor that the routing weights multiply; rows: the results of the experts; features: "
+            "the input of their last product (Megatron Core since 0.11)"},
     {"loss", CS_FIELD_CHOICE, AT(loss), .fallback = "in_place", .choices = cs_loss_names,
      .doc = "memory of a loss that is not fused; in_place: it works in the memory of its "
             "logarithms; copied: it also copies the logits in float32 (Megatron-LM's "
             "cross-entropy-loss-fusion); eager: the tensors of PyTorch's operators (cross_entropy "
-            "of logits.float()); parallel: those of PyTorch's loss_parallel, where each "
-            "tensor-parallel rank has a part of the vocabulary; shifted: as eager, and both the "
-            "logits in float32 and those less the last token stay for the backward (transformers)"},
+            "of logits.float()); parallel: the tensors of PyTorch's loss_parallel, where each "
+            "tensor-parallel rank has a part of the vocabulary; shifted: as eager, but the float32 "
+            "logits are saved twice, with and without the last token (transformers)"},
     {"narrow_weights", CS_FIELD_CHOICE, AT(narrow_weights), .fallback = "copies",
      .choices = cs_narrow_weights_names,
      .doc = "with fp8, mxfp8 and nvfp4; copies: weights are held in the wide type and in narrow "
-            "copies; alone: only in the narrow type (Megatron Core's fp8_param_gather); cast: they "
-            "are cast for each product (torchao, XLA)"},
+            "copies; alone: only in the narrow type (Megatron Core's fp8_param_gather); cast: in "
+            "the wide type, and cast for each product (torchao, XLA)"},
     {"narrow_copies", CS_FIELD_COUNT, AT(narrow_copies), .fallback = "2", .min = 1, .max = 2,
      .doc = "copies of each narrow weight; 2: one along each dimension; 1: one for both products "
             "(fp8 on Blackwell, or Megatron Core's disable_parameter_transpose_cache)"},
     {"narrow_inputs", CS_FIELD_BOOL, AT(narrow_inputs), .fallback = "true",
-     .doc = "narrow products keep their inputs in the narrow type; false: in the wide type, to "
+     .doc = "narrow products save their inputs in the narrow type; false: in the wide type, and "
             "cast them again (torchao)"},
     {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
      .most = CS_N_LIBRARIES,
@@ -99,19 +99,19 @@ const cs_field cs_scenario_memory_fields[] = {
             "devices with experts, if the operators of the network are known",
      .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\", \"user_buffers\"]"},
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
-     .doc = "cuBLAS's workspace for each thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" "
-            "is 32 MiB); 0: PyTorch's default for the device"},
+     .doc = "cuBLAS's workspace per thread, as set by CUBLAS_WORKSPACE_CONFIG (\":4096:8\" is "
+            "32 MiB); 0: PyTorch's default for the device"},
     {"reduce_buffer", CS_FIELD_BYTES, AT(reduce_buffer), .fallback = "0 B", .large = true,
-     .doc = "buffer into which gradients are copied to be reduced (DeepSpeed's reduce_bucket_size, "
-            "5e8 elements unless its configuration says otherwise, with contiguous_gradients)"},
+     .doc = "buffer of gradients for their reduction (DeepSpeed's reduce_bucket_size with "
+            "contiguous_gradients; its default is 5e8 elements)"},
     {"allocator", CS_FIELD_CHOICE, AT(allocator), .fallback = "none", .choices = allocator_names,
-     .doc = "pytorch: PyTorch's caching allocator is simulated with the tensors of the run, to "
+     .doc = "pytorch: replays the run's allocations on a model of PyTorch's caching allocator, to "
             "find how much memory it reserves"},
     {"weight_buffer", CS_FIELD_BOOL, AT(weight_buffer), .fallback = "false",
      .doc = "weights are allocated one by one and then moved into one buffer (Megatron-LM's "
             "distributed optimizer); their segments are then free for other tensors"},
     {"whole_weights", CS_FIELD_BOOL, AT(whole_weights), .fallback = "false",
-     .doc = "with zero 3: each device has all weights of its stages before they are divided "
+     .doc = "with zero 3: each device has all weights of its stages before they are sharded "
             "(Lightning Fabric's FSDP)"},
     {"receive_buffers", CS_FIELD_BOOL, AT(receive_buffers), .fallback = "false",
      .doc = "with a section parallel: pipeline stages have receive buffers for the activations and "
@@ -121,11 +121,11 @@ const cs_field cs_scenario_memory_fields[] = {
      .choices = result_names,
      .doc =
          "with a section parallel: how long the outputs of pipeline stages stay in memory; sent: "
-         "until they are sent; returned: likewise, and the last gradient that a device sent back, "
-         "and with one stage per device the input that it belongs to, stay until it has the next "
-         "one (Megatron Core); backward: until their backward; last: "
-         "likewise, and the input of the loss stays until the mini-batch ends; all: likewise all "
-         "outputs and all gradients sent back (backward, last and all: PyTorch's pipelining)"},
+         "until they are sent; returned: likewise, and the last gradient that a device sent back "
+         "stays until the next one, with one stage per device also the input it belongs to "
+         "(Megatron Core); backward: until their backward; last: likewise, and the input of the "
+         "loss stays until the mini-batch ends; all: likewise all outputs and all gradients sent "
+         "back (backward, last and all: PyTorch's pipelining)"},
     {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",
      .doc = "as in PYTORCH_CUDA_ALLOC_CONF: segments can grow"},
     {"max_split_size", CS_FIELD_BYTES, AT(max_split_size), .fallback = "unlimited",
@@ -133,11 +133,12 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "as in PYTORCH_CUDA_ALLOC_CONF, where it is in MiB: blocks of this size and more are "
             "not split"},
     {"garbage_collection_threshold", CS_FIELD_NUMBER, AT(gc_threshold), .fallback = "0", .max = 1,
-     .doc = "as in PYTORCH_CUDA_ALLOC_CONF: share of the capacity above which free segments are "
-            "given back; 0: they never are"},
+     .doc = "as in PYTORCH_CUDA_ALLOC_CONF: share of the capacity beyond which free segments are "
+            "returned to the driver; 0: never"},
     {"resident", CS_FIELD_LIST, AT(resident), .fallback = "0", .of = &resident_field, .each = true,
      .doc =
-         "other memory in use from the start on each device, or a list with one entry per device",
+         "other memory in use from the start, the same on each device or a list with one entry per "
+         "device",
      .shape = "bytes or [bytes, ...]"},
     {0},
 };
@@ -235,13 +236,8 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-static bool is_same(const cs_shared_bytes *a, const cs_shared_bytes *b)
-{
-    return a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
-}
-
-/* What the layers of a device share, each once, and the buffer of all: `found` has room for those
- * of all layers. */
+/* Sums what the layers of a device share, each buffer once, plus the largest of the unnamed
+ * buffers. `found` has room for all layers. */
 static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_bytes **found)
 {
     uint32_t n = 0;
@@ -257,7 +253,9 @@ static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_
                 uint32_t k = 0;
                 if (!shared->name)
                     buffer = shared->bytes > buffer ? shared->bytes : buffer;
-                while (k < n && shared->name && !is_same(found[k], shared))
+                while (k < n && shared->name &&
+                       !(found[k]->bytes == shared->bytes &&
+                         strcmp(found[k]->name, shared->name) == 0))
                     k++;
                 if (!shared->name || k < n)
                     continue;
@@ -269,42 +267,6 @@ static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_
     return sum + buffer;
 }
 
-static uint32_t count_shared(const cs_model *model)
-{
-    uint32_t n = 0;
-    for (uint32_t l = 0; l < model->n_layers; l++)
-        n += model->layers[l].n_shared;
-    return n;
-}
-
-/* Of devices at the same place of a pipeline, that of the first one is that of all. */
-static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t *bytes)
-{
-    const cs_plan *plan = job->plan;
-    for (uint32_t s = 0; s < plan->n_stages; s++) {
-        const uint32_t *devices = plan->devices + plan->stages[s].first_device;
-        int64_t shared = 0;
-        for (uint32_t i = 0; i < plan->stages[s].n_devices; i++) {
-            if (i == 0 || !plan->grid)
-                shared = shared_bytes(job, devices[i], found);
-            bytes[devices[i]] = shared;
-        }
-    }
-}
-
-/* Buckets for the gradients of all trained weights, in the precision of the model. */
-static void add_buckets(const cs_job *job, int64_t *bytes)
-{
-    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
-        const cs_stage *of = &job->plan->stages[s];
-        int64_t weights = 0;
-        for (uint32_t l = of->first_layer; l < of->end_layer; l++)
-            weights += job->model->layers[l].weight_bytes;
-        for (uint32_t i = 0; i < of->n_devices; i++)
-            bytes[job->plan->devices[of->first_device + i]] += weights;
-    }
-}
-
 static bool has_resident(const cs_memory_section *section)
 {
     bool has = false;
@@ -313,31 +275,27 @@ static bool has_resident(const cs_memory_section *section)
     return has;
 }
 
-/* Which narrow weights are those of experts a layer does not tell. */
-static cs_status check_narrow(const cs_sections *sections, cs_error *error)
-{
-    const cs_json_place memory = {.up = &sections->root, .key = "memory"};
-    const cs_json_place place = {.up = &memory, .key = "narrow_weights"};
-    if (sections->memory.narrow_weights != CS_NARROW_WEIGHTS_ALONE || sections->parallel.zero < 3 ||
-        sections->parallel.expert < 2)
-        return CS_OK;
-    return cs_json_invalid(&place, error,
-                           "must be copies or cast where zero 3 divides experts over %u devices "
-                           "(got alone)",
-                           sections->parallel.expert);
-}
-
 cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, cs_arena *arena,
                                 const int64_t **out, cs_error *error)
 {
     const cs_memory_section *section = &sections->memory;
     const cs_workload *workload = &sections->model.workload;
-    const uint32_t n_shared = count_shared(job->model);
+    uint32_t n_shared = 0;
+    for (uint32_t l = 0; l < job->model->n_layers; l++)
+        n_shared += job->model->layers[l].n_shared;
     const cs_json_place memory = {.up = &sections->root, .key = "memory"};
     const cs_json_place place = {.up = &memory, .key = "resident"};
     const int64_t *given = section->resident.items;
     int64_t libraries = section->reduce_buffer;
-    CS_TRY(check_narrow(sections, error));
+    /* A layer does not say which of its narrow weights belong to experts, so this combination is
+     * refused. */
+    const cs_json_place narrow_weights_place = {.up = &memory, .key = "narrow_weights"};
+    if (sections->memory.narrow_weights == CS_NARROW_WEIGHTS_ALONE &&
+        sections->parallel.zero >= 3 && sections->parallel.expert >= 2)
+        return cs_json_invalid(&narrow_weights_place, error,
+                               "must be copies or cast if zero 3 shards experts over %u devices "
+                               "(got alone)",
+                               sections->parallel.expert);
     if (section->resident.n > 1 && section->resident.n != job->n_devices)
         return cs_json_invalid(&place, error,
                                "must have one entry, or one for each of %u devices "
@@ -353,9 +311,28 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
     const cs_shared_bytes **found = cs_arena_alloc(arena, n_shared + (size_t)1, sizeof(*found));
     if (!bytes || !found)
         return cs_error_no_memory(error);
-    add_shared(job, found, bytes);
-    if (section->gradient_buckets)
-        add_buckets(job, bytes);
+    /* Sum shared bytes per device. In a mesh, all devices of a stage have the same. */
+    const cs_plan *plan = job->plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const uint32_t *devices = plan->devices + plan->stages[s].first_device;
+        int64_t shared = 0;
+        for (uint32_t i = 0; i < plan->stages[s].n_devices; i++) {
+            if (i == 0 || !plan->grid)
+                shared = shared_bytes(job, devices[i], found);
+            bytes[devices[i]] = shared;
+        }
+    }
+    if (section->gradient_buckets) {
+        /* Add buckets for the gradients of all trained weights, in the model's precision. */
+        for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+            const cs_stage *of = &job->plan->stages[s];
+            int64_t weights = 0;
+            for (uint32_t l = of->first_layer; l < of->end_layer; l++)
+                weights += job->model->layers[l].weight_bytes;
+            for (uint32_t i = 0; i < of->n_devices; i++)
+                bytes[job->plan->devices[of->first_device + i]] += weights;
+        }
+    }
     for (uint32_t d = 0; d < job->n_devices; d++)
         bytes[d] += libraries + (section->resident.n > 1   ? given[d]
                                  : section->resident.n > 0 ? given[0]

@@ -18,7 +18,7 @@ static const char *const main_names[] = {"fp32", "none", NULL};
 
 static const char *const state_names[] = {"fp32", "bf16", "fp8", NULL};
 
-static const uint32_t state_bytes[] = {4, 2, 1}; /* in step */
+static const uint32_t state_bytes[] = {4, 2, 1}; /* in the same order */
 
 cs_optimizer_storage cs_model_section_storage(const cs_model_section *section)
 {
@@ -41,22 +41,23 @@ const cs_field cs_scenario_model_fields[] = {
             "batch size; 0: a micro-batch has that batch size; required for a named model"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "the optimizer: sgd has no states, momentum one and adam two values per weight; muon: "
-            "one for each weight of a matrix, and adam for all others; none: weights are not "
-            "updated"},
+     .doc = "optimizer; sgd: no states; momentum: one value per weight; adam: two values per "
+            "weight; muon: one value per weight of a matrix, and adam for all other weights; none: "
+            "weights are not updated"},
     {"newton_schulz_steps", CS_FIELD_COUNT, offsetof(cs_model_section, newton_schulz_steps),
      .fallback = "", .min = 1, .max = 1000,
      .doc = "for a named model with the optimizer muon: Newton-Schulz iterations per matrix; "
             "default: 5"},
     {"muon_tensor", CS_FIELD_CHOICE, offsetof(cs_model_section, muon_tensor),
      .fallback = "blockwise", .choices = cs_muon_tensor_names,
-     .doc = "for a named model with the optimizer muon and tensor parallelism: a device "
-            "orthogonalises its part of a matrix by itself; the whole matrix, which it gathers; or "
-            "its part of the whole, with an all-reduce per iteration"},
+     .doc = "for a named model with the optimizer muon and tensor parallelism; blockwise: a device "
+            "orthogonalises its part of a matrix independently; duplicated: the whole matrix, "
+            "which it gathers; distributed: its part of the whole matrix, with an all-reduce per "
+            "iteration"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
-     .doc = "type in which gradients are summed, kept and sent: the type of the weights, or always "
-            "fp32"},
+     .doc = "type of the gradients when they are summed, stored and sent: the type of the weights, "
+            "or always fp32"},
     {"main_weights", CS_FIELD_CHOICE, offsetof(cs_model_section, main_weights), .fallback = "fp32",
      .choices = main_names,
      .doc = "type of the master copy that the optimizer updates, if the weights are narrower; "
@@ -78,27 +79,13 @@ const cs_field cs_scenario_uniform_fields[] = {
     {"weights", CS_FIELD_BYTES, offsetof(cs_uniform_section, weights), .fallback = "0 B",
      .doc = "weights of a layer"},
     {"activation", CS_FIELD_BYTES, offsetof(cs_uniform_section, activation), .fallback = "0 B",
-     .doc = "output of a layer per micro-batch, which is also what it keeps for its backward"},
+     .doc = "output of a layer per micro-batch, and its saved activations"},
     {"workspace", CS_FIELD_BYTES, offsetof(cs_uniform_section, workspace), .fallback = "0 B",
      .doc = "memory that a layer needs only while it computes"},
     {0},
 };
 
-static cs_status load_file(const char *from, const char *file, const cs_json_place *model,
-                           cs_model *loaded, cs_error *error)
-{
-    const cs_json_place place = {.up = model, .key = "file"};
-    cs_error why;
-    char *path = cs_file_relative(from, file);
-    if (!path)
-        return cs_error_no_memory(error);
-    cs_error_init(&why);
-    cs_status status = cs_model_load(path, loaded, &why);
-    free(path);
-    return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
-}
-
-/* What only a named model has. */
+/* Refuses keys that only a named model has. */
 static cs_status refuse_workload(const cJSON *value, const cs_json_place *model, cs_error *error)
 {
     cs_status status = CS_OK;
@@ -107,14 +94,14 @@ static cs_status refuse_workload(const cJSON *value, const cs_json_place *model,
         if (cs_json_member(value, field->name))
             status =
                 cs_json_invalid(&key, error,
-                                "must be left out: this model has its own times and sizes, and "
-                                "the key goes with \"name\" only");
+                                "must be left out: this model has its own times and sizes; the "
+                                "key requires \"name\"");
     }
     return status;
 }
 
-/* Finds what is wrong with the device while the place is known. `precision_of_file`: it is the
- * network's own. */
+/* Checks the device here, where its place is known. `precision_of_file`: the precision is from the
+ * network's config.json. */
 static cs_status check_device(const cs_json_place *model, bool has_costs, bool precision_of_file,
                               cs_model_section *section, cs_error *error)
 {
@@ -124,7 +111,7 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
     cs_error why;
     cs_error_init(&why);
     if (!workload->device && has_costs)
-        return CS_OK; /* what is not measured is told once it is known */
+        return CS_OK; /* unmeasured times are reported later */
     if (!workload->device)
         return cs_json_invalid(&place, error,
                                "must be given for a named model: one of `sim list devices`");
@@ -139,15 +126,14 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
         return CS_OK;
     if (precision_of_file && why.count == 1)
         return cs_json_invalid(&place, error,
-                               "%s (torch_dtype of /model/name, unless /model/precision says "
-                               "another)",
+                               "%s (torch_dtype of /model/name, unless /model/precision is given)",
                                why.text);
     (void)cs_json_pass_on(&place, &why, error);
     return CS_INVALID;
 }
 
-/* The network is built at once, so that what is wrong with it is reported with everything else; its
- * times wait until the size of a micro-batch is known. */
+/* Builds the network now, so that its errors are reported with all others. Its times have to wait
+ * for the size of a micro-batch. */
 static cs_status load_named(const cJSON *value, const cs_json_place *model, bool has_costs,
                             cs_model_section *section, cs_net *net, cs_error *error)
 {
@@ -161,23 +147,6 @@ static cs_status load_named(const cJSON *value, const cs_json_place *model, bool
     return network == CS_OK ? device : network;
 }
 
-static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_section *section)
-{
-    if (!cs_json_member(value, "precision"))
-        cs_workload_take_precision(&section->workload, &loaded->net);
-    section->device = loaded->device;
-}
-
-static void take_optimizer(const cs_model_section *section, cs_workload *workload)
-{
-    const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
-    const bool muon = optimizer->other_ratio > 0,
-               given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
-    workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
-    workload->muon.tensor = section->muon_tensor;
-    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : CS_MUON_STEPS) : 0;
-}
-
 static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,
                             cs_model_section *section, cs_loaded *loaded, cs_error *error)
 {
@@ -189,37 +158,23 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     workload->from = model->up->file;
     workload->float_gradients = section->gradients != 0;
     workload->storage = cs_model_section_storage(section);
-    take_optimizer(section, workload);
+    const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
+    const bool muon = optimizer->other_ratio > 0,
+               given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
+    workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
+    workload->muon.tensor = section->muon_tensor;
+    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : CS_MUON_STEPS) : 0;
     if (section->batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(value, "batch_size") ? "0" : "none");
     if (loaded->net_is_known) {
-        take_known(value, loaded, section);
+        if (!cs_json_member(value, "precision"))
+            cs_workload_take_precision(&section->workload, &loaded->net);
+        section->device = loaded->device;
         return status;
     }
     const cs_status network = load_named(value, model, has_costs, section, &loaded->net, error);
     return status == CS_OK ? network : status;
-}
-
-/* Says what was given. */
-static cs_status check_source(const cJSON *value, const cs_json_place *model, cs_error *error)
-{
-    static const char *const sources[] = {"file", "name", "uniform", "inline"};
-    char got[64] = "";
-    size_t used = 0, n = 0;
-    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-        if (!cs_json_member(value, sources[i]))
-            continue;
-        used += (size_t)cs_text_format(got + used, sizeof(got) - used, "%s\"%s\"",
-                                       n > 0 ? " and " : "", sources[i]);
-        n++;
-    }
-    if (n == 1)
-        return CS_OK;
-    return cs_json_invalid(model, error,
-                           "must have exactly one of \"file\", \"name\", \"uniform\" and "
-                           "\"inline\" (got %s)",
-                           n > 0 ? got : "none");
 }
 
 cs_status cs_model_section_read(const cJSON *value, const cs_json_place *root, bool has_costs,
@@ -231,12 +186,36 @@ cs_status cs_model_section_read(const cJSON *value, const cs_json_place *root, b
     const cs_field *const tables[] = {cs_scenario_model_fields, cs_workload_fields, NULL};
     void *const outs[] = {section, &section->workload};
     CS_TRY(cs_field_read(value, &place, tables, outs, arena, error));
-    CS_TRY(check_source(value, &place, error));
+    /* Report which sources were given. */
+    static const char *const sources[] = {"file", "name", "uniform", "inline"};
+    char got[64] = "";
+    size_t used = 0, n = 0;
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        if (!cs_json_member(value, sources[i]))
+            continue;
+        used += (size_t)cs_text_format(got + used, sizeof(got) - used, "%s\"%s\"",
+                                       n > 0 ? " and " : "", sources[i]);
+        n++;
+    }
+    if (n != 1)
+        return cs_json_invalid(&place, error,
+                               "must have exactly one of \"file\", \"name\", \"uniform\" and "
+                               "\"inline\" (got %s)",
+                               n > 0 ? got : "none");
     if (section->workload.name)
         return read_named(value, &place, has_costs, section, loaded, error);
     CS_TRY(refuse_workload(value, &place, error));
     if (section->uniform)
         return CS_OK;
-    return section->in_place ? cs_model_read(section->in_place, &in_place, &loaded->model, error)
-                             : load_file(root->file, section->file, &place, &loaded->model, error);
+    if (section->in_place)
+        return cs_model_read(section->in_place, &in_place, &loaded->model, error);
+    const cs_json_place file_place = {.up = &place, .key = "file"};
+    cs_error why;
+    char *path = cs_file_relative(root->file, section->file);
+    if (!path)
+        return cs_error_no_memory(error);
+    cs_error_init(&why);
+    cs_status status = cs_model_load(path, &loaded->model, &why);
+    free(path);
+    return status == CS_OK ? CS_OK : cs_json_pass_on(&file_place, &why, error);
 }

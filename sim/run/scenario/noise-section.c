@@ -18,11 +18,11 @@ static const cs_field pair_field = {"pair", CS_FIELD_LIST, .of = &device_field, 
 const cs_field cs_scenario_background_fields[] = {
     {"flows", CS_FIELD_COUNT, offsetof(cs_background_section, flows), .fallback = "0",
      .max = 1 << 16,
-     .doc = "number of sources of messages; each sends from one device to another, both drawn anew "
-            "for every run"},
+     .doc = "number of message sources; each sends from one device to another, both drawn at "
+            "random for every run"},
     {"pairs", CS_FIELD_LIST, offsetof(cs_background_section, pairs), .fallback = "",
      .of = &pair_field, .least = 1,
-     .doc = "instead of flows: one source for each pair, from the first device to the second",
+     .doc = "instead of flows: one source per pair, from the first device to the second",
      .shape = "[[device, device], ...]"},
     {"bytes", CS_FIELD_BYTES, offsetof(cs_background_section, bytes), .min = 1,
      .doc = "size of a message"},
@@ -30,7 +30,7 @@ const cs_field cs_scenario_background_fields[] = {
      .doc = "mean pause of a source between two messages, exponentially distributed; 0: no pause"},
     {0}};
 
-/* Zero where there is none. */
+/* Leaves `spread` zeroed if it is not given. */
 static cs_status take_spread(const cs_spread *given, const cs_json_place *section, const char *key,
                              bool shares, cs_spread *spread, cs_error *error)
 {
@@ -54,25 +54,6 @@ static cs_status take_stragglers(const cs_stragglers_section *section,
     return devices == CS_OK ? tasks : devices;
 }
 
-static cs_status take_pairs(const cs_list *pairs, const cs_json_place *background, cs_arena *arena,
-                            cs_noise *noise, cs_error *error)
-{
-    const cs_json_place place = {.up = background, .key = "pairs"};
-    const cs_list *ends = pairs->items;
-    noise->n_sources = pairs->n;
-    noise->pairs = cs_arena_alloc(arena, pairs->n, sizeof(*noise->pairs));
-    if (!noise->pairs)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < pairs->n; i++) {
-        const cs_json_place at = {.up = &place, .index = (int)i};
-        const uint32_t *devices = ends[i].items;
-        if (devices[0] == devices[1])
-            return cs_json_invalid(&at, error, "must be two different devices");
-        noise->pairs[i] = (cs_pair){devices[0], devices[1]};
-    }
-    return CS_OK;
-}
-
 static cs_status take_background(const cs_background_section *section, cs_sharing sharing,
                                  const cs_json_place *platform, cs_arena *arena, cs_noise *noise,
                                  cs_error *error)
@@ -84,12 +65,27 @@ static cs_status take_background(const cs_background_section *section, cs_sharin
         return cs_json_invalid(&place, error, "must have one of \"flows\" and \"pairs\"");
     if (sharing == CS_SHARING_NONE || sharing == CS_SHARING_PHI)
         return cs_json_invalid(&place, error,
-                               "needs a \"sharing\" by which messages meet: fifo, max_min, or phi "
-                               "with \"count\"");
+                               "needs a \"sharing\" with contention between messages: fifo, "
+                               "max_min, or phi with \"count\"");
     noise->n_sources = section->flows;
     noise->bytes = section->bytes;
     noise->gap = section->gap;
-    return section->pairs.n > 0 ? take_pairs(&section->pairs, &place, arena, noise, error) : CS_OK;
+    if (section->pairs.n <= 0)
+        return CS_OK;
+    const cs_json_place pairs_place = {.up = &place, .key = "pairs"};
+    const cs_list *ends = section->pairs.items;
+    noise->n_sources = section->pairs.n;
+    noise->pairs = cs_arena_alloc(arena, section->pairs.n, sizeof(*noise->pairs));
+    if (!noise->pairs)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < section->pairs.n; i++) {
+        const cs_json_place at = {.up = &pairs_place, .index = (int)i};
+        const uint32_t *devices = ends[i].items;
+        if (devices[0] == devices[1])
+            return cs_json_invalid(&at, error, "must be two different devices");
+        noise->pairs[i] = (cs_pair){devices[0], devices[1]};
+    }
+    return CS_OK;
 }
 
 cs_status cs_scenario_noise(const cs_platform_section *section, const cs_json_place *platform,

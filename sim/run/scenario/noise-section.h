@@ -11,17 +11,17 @@ typedef struct cs_stragglers_section {
 
 typedef struct cs_background_section {
     uint32_t flows;
-    cs_list pairs; /* of cs_list, of two uint32_t */
+    cs_list pairs; /* cs_list of pairs, each a list of two uint32_t */
     int64_t bytes;
     cs_time gap;
 } cs_background_section;
 
-/* The noise that a platform section, which stands at `platform`, asks for. */
+/* Resolves the noise of a platform section; `platform` is its place. */
 CS_MUST_CHECK cs_status cs_scenario_noise(const cs_platform_section *section,
                                           const cs_json_place *platform, cs_arena *arena,
                                           cs_noise *noise, cs_error *error);
 
-/* Whether so many devices are enough for the noise. */
+/* Checks that the platform has the devices that the noise names. */
 CS_MUST_CHECK cs_status cs_scenario_check_noise(const cs_noise *noise, uint32_t n_devices,
                                                 const cs_json_place *platform, cs_error *error);
 

@@ -1,4 +1,4 @@
-/* The closed form of ParaDL for a scenario's strategy, where it is one of table 3. */
+/* ParaDL's closed form for a scenario whose strategy is in its table 3. */
 #include "schedules/states.h"
 #include "sim/run/scenario/build.h"
 
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the devices of a pipeline rank do of a mini-batch; false where table 3 has no row for it. */
+/* Describes the work of a pipeline rank per mini-batch. Returns false if table 3 has no row for
+ * it. */
 static bool find_case(const cs_sections *sections, const cs_scenario *made, cs_paradl_case *c)
 {
     const cs_split *split = &made->parallel->split;
@@ -43,7 +44,8 @@ static cs_status find_link(const cs_scenario *made, const cs_rings *rings, cs_pa
     return CS_OK;
 }
 
-/* Over the devices as the plan has them: members of a group are the inner ones. */
+/* Finds the slowest links within and between groups. Members of a group are the inner devices, in
+ * the order of the plan. */
 static cs_status find_links(const cs_sections *sections, const cs_scenario *made, cs_paradl_case *c,
                             cs_error *error)
 {
@@ -85,7 +87,7 @@ static cs_status evaluate(const cs_net *net, const cs_net_options *how, const cs
     return status;
 }
 
-/* Whole layers, for the samples that a device computes at once; nothing measured. */
+/* Uses whole layers, for the samples that a device computes at once, and estimated times only. */
 cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loaded,
                              cs_scenario *made, cs_error *error)
 {

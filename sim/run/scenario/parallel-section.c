@@ -1,9 +1,9 @@
-/* The section "parallel": over how many devices each layer is divided, and how. */
+/* The section "parallel": how layers, samples and states are split over devices. */
 #include "sim/run/scenario/sections.h"
 
 #include <string.h>
 
-/* One mesh cannot have more, nor a platform. */
+/* limit of meshes and platforms */
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
@@ -20,12 +20,12 @@ static const cs_field rank_field = {"ranks", CS_FIELD_COUNT, .max = CS_PLAN_DEVI
 
 const cs_field cs_scenario_routing_fields[] = {
     {"drawn", CS_FIELD_CHOICE, offsetof(cs_routing_section, drawn), .choices = drawn_names,
-     .doc = "popularity of the experts, by which tokens are distributed over them (multinomial); "
-            "uniform: all experts alike; dirichlet: drawn from a symmetric Dirichlet distribution"},
+     .doc = "popularity of the experts, for the multinomial draw of their tokens; uniform: the "
+            "same for all; dirichlet: drawn from a symmetric Dirichlet distribution"},
     {"concentration", CS_FIELD_NUMBER, offsetof(cs_routing_section, concentration), .fallback = "1",
      .min = 0.001, .max = 1e6,
-     .doc = "parameter of the Dirichlet distribution: the smaller it is, the more tokens go to few "
-            "experts"},
+     .doc = "parameter of the Dirichlet distribution; with smaller values, fewer experts get most "
+            "of the tokens"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_routing_section, seed), .fallback = "",
      .max = UINT32_MAX - 1, .doc = "seed of the draw; default: the scenario's"},
     {0}};
@@ -53,36 +53,37 @@ const cs_field cs_scenario_parallel_fields[] = {
             "included"},
     {"context_method", CS_FIELD_CHOICE, AT(context_method), .fallback = "ring",
      .choices = context_names,
-     .doc = "how attention sees all tokens; ring: keys and values go around a ring; all_gather: "
-            "they are gathered; all_to_all: heads are split instead of tokens (DeepSpeed-Ulysses)"},
+     .doc = "how attention accesses all tokens; ring: keys and values travel around a ring; "
+            "all_gather: they are gathered; all_to_all: heads are split instead of tokens "
+            "(DeepSpeed-Ulysses)"},
     {"pipeline", CS_FIELD_COUNT, AT(pipeline), .fallback = "0", .max = MOST,
      .doc = "pipeline-parallel size: ranks, each with one or more stages; 0: the number of devices "
             "divided by \"data\" and the other sizes; 1 for sequential"},
     {"data", CS_FIELD_COUNT, AT(data), .fallback = "0", .max = MOST,
-     .doc = "data-parallel size: ranks that share out the samples of a mini-batch; 0: the number "
-            "of devices divided by \"pipeline\" and the other sizes"},
+     .doc = "data-parallel size: ranks that split the samples of a mini-batch; 0: the number of "
+            "devices divided by \"pipeline\" and the other sizes"},
     {"expert", CS_FIELD_COUNT, AT(expert), .fallback = "1", .min = 1, .max = MOST,
-     .doc = "expert-parallel size: devices that share out the experts of a layer; they are devices "
-            "of the other axes, except pipeline"},
+     .doc = "expert-parallel size: devices among which the experts of a layer are distributed; "
+            "they are devices of the other axes, except pipeline"},
     {"expert_tensor", CS_FIELD_COUNT, AT(expert_tensor), .fallback = "0", .max = MOST,
      .doc = "expert-tensor-parallel size: devices that split each expert; 0: as \"tensor\""},
     {"dispatcher", CS_FIELD_CHOICE, AT(dispatcher), .fallback = "all_to_all",
      .choices = dispatcher_names,
-     .doc = "how tokens reach their experts; all_to_all: each copy of a token is sent by itself "
+     .doc = "how tokens reach their experts; all_to_all: each copy of a token is sent separately "
             "(Megatron Core's default); once_per_node: a token is sent once to each device, and "
-            "over the network once to each node, where it is passed on (DeepEP, HybridEP)"},
+            "over the network once to each node, which forwards it (DeepEP, HybridEP)"},
     {"expert_imbalance", CS_FIELD_NUMBER, AT(expert_imbalance), .fallback = "1", .min = 1,
      .doc = "tokens of the busiest expert-parallel rank, relative to the mean"},
     {"expert_routing", CS_FIELD_OBJECT, AT(routing), .fallback = "",
      .of = cs_scenario_routing_fields, .size = sizeof(cs_routing_section),
-     .doc = "instead of expert_imbalance: the tokens of each expert are drawn at random, for each "
-            "MoE layer anew",
+     .doc = "instead of expert_imbalance: the tokens of each expert are drawn at random, "
+            "separately for each MoE layer",
      .shape = "{routing}"},
     {"space", CS_FIELD_LIST, AT(space), .fallback = "[1, 1, 1]", .of = &space_field, .least = 1,
      .most = 3, .doc = "devices that split images, in each dimension", .shape = "[x, y, z]"},
     {"space_until", CS_FIELD_TEXT, AT(space_until), .fallback = "",
-     .doc = "with space: operator or block before which images are gathered; default: where the "
-            "network loses its spatial dimensions"},
+     .doc = "with space: the first operator or block that needs gathered images; default: where "
+            "the network loses its spatial dimensions"},
     {"filter", CS_FIELD_COUNT, AT(filter), .fallback = "1", .min = 1, .max = MOST,
      .doc = "instead of tensor: devices that split the output features (filters) of each operator; "
             "its results are gathered afterwards (ParaDL)"},
@@ -100,22 +101,23 @@ const cs_field cs_scenario_parallel_fields[] = {
             "one applies",
      .shape = "[{rule}, ...]"},
     {"shard", CS_FIELD_COUNT, AT(shard), .fallback = "0", .max = MOST,
-     .doc = "with zero: number of neighbouring devices to shard over; each such group is a replica "
-            "of the others (HSDP); 0: all"},
+     .doc = "with zero: number of neighbouring devices to shard over; such groups are replicas of "
+            "each other (HSDP); 0: all devices"},
     {"prefetch", CS_FIELD_COUNT, AT(prefetch), .fallback = "1", .max = MOST,
      .doc =
-         "with zero 3: number of layers whose weights are gathered ahead of the one that computes"},
+         "with zero 3: number of layers whose weights are gathered ahead of the computing layer"},
     {"keep_gathered", CS_FIELD_BOOL, AT(keep_gathered), .fallback = "false",
      .doc = "with zero 3: weights stay gathered from a forward until its backward"},
     {"gather_once", CS_FIELD_BOOL, AT(gather_once), .fallback = "false",
      .doc = "with zero 3: weights stay gathered from the first forward of a mini-batch until its "
-            "last backward, after which gradients are reduced, unless \"accumulate\" is false "
-            "(PyTorch's pipelining with FSDP)"},
+            "last backward; gradients are then reduced, unless \"accumulate\" is false (PyTorch's "
+            "pipelining with FSDP)"},
     {"shard_copies", CS_FIELD_BOOL, AT(shard_copies), .fallback = "true",
      .doc =
-         "with zero 3 and 16-bit weights: a device holds its shard of them besides the optimizer's "
-         "fp32 copy (DeepSpeed, Megatron-LM's FSDP); false: it holds only the fp32 copy, which is "
-         "cast before it is gathered, and gradient shards are fp32 too (PyTorch's FSDP)"},
+         "with zero 3 and 16-bit weights: a device holds its shard of them in addition to the "
+         "optimizer's fp32 copy (DeepSpeed, Megatron-LM's FSDP); false: it holds only the fp32 "
+         "copy, which is cast before it is gathered, and gradient shards are fp32 too (PyTorch's "
+         "FSDP)"},
     {"accumulate", CS_FIELD_BOOL, AT(accumulate), .fallback = "false",
      .doc =
          "with zero 2 and 3: each device accumulates unsharded gradients over the micro-batches, "
@@ -141,12 +143,11 @@ const cs_field cs_scenario_parallel_fields[] = {
          "device of the platform for each rank, as numbered by \"order\"; default: the same number",
      .shape = "[device, ...]"},
     {"fold", CS_FIELD_CHOICE, AT(fold), .fallback = "auto", .choices = fold_names,
-     .doc = "whether one device is simulated for all that do the same at the same times; yes: an "
-            "error if they do not; try: only if they do; auto: as try on more than 64 devices, but "
-            "with the schedule dp only if \"fidelity\" makes collectives delays; slowest: also if "
-            "they differ in nothing but their ways through the network: an estimate, in which all "
-            "take as long as the slowest, and which leaves out what different messages of "
-            "different replicas do to each other on a link"},
+     .doc = "whether to simulate one device on behalf of all that do the same at the same times; "
+            "yes: fail if they differ; try: fold if they do not differ; auto: as try on more than "
+            "64 devices, but with the schedule dp only if \"fidelity\" makes collectives delays; "
+            "slowest: fold even if their routes through the network differ: an estimate with the "
+            "times of the slowest, without contention between messages of different replicas"},
     {0},
 };
 
@@ -170,7 +171,7 @@ static cs_status check_divided_layers(const cs_parallel_section *section,
     return CS_OK;
 }
 
-/* The busiest rank's tokens are given, or drawn. */
+/* The load of the busiest rank is either given or drawn. */
 static cs_status check_routing(const cs_parallel_section *section, const cs_json_place *parallel,
                                cs_error *error)
 {

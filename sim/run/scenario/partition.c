@@ -13,7 +13,7 @@ static const cs_field document_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(document, file), .fallback = "",
      .doc = "a plan that `sim plan` wrote, relative to the scenario"},
     {"inline", CS_FIELD_JSON, offsetof(document, in_place), .fallback = "",
-     .doc = "what would stand in the file", .shape = "{plan}"},
+     .doc = "the contents of such a file", .shape = "{plan}"},
     {0},
 };
 
@@ -40,7 +40,7 @@ static bool has_rules(const cJSON *object)
     return false;
 }
 
-/* `object` has the planner's parameters; NULL: none are given. */
+/* `object` has the planner's parameters; NULL: none. */
 static cs_status read_planner(const char *name, const cJSON *object, const cs_json_place *place,
                               const cs_json_place *name_place, cs_partition *partition,
                               cs_arena *arena, cs_error *error)
@@ -93,7 +93,7 @@ static cs_status read_partition(const cJSON *value, const cs_json_place *place, 
     return CS_OK;
 }
 
-/* Only what says by itself which plan it is: the resolved scenario has the plan in place of
+/* Writes partitions that are self-contained. The resolved scenario contains a plan instead of the
  * others. */
 static cJSON *write_partition(const void *member)
 {

@@ -1,21 +1,7 @@
-/* Where a schedule says which devices hold which stages. */
+/* Schedules that decide which devices hold which stages. */
 #include "sim/run/scenario/build.h"
 
 #include <stdlib.h>
-
-/* Of a mesh, whose sizes are checked already: what else a plan must not ask for. */
-static cs_status check_mesh(const cs_sections *sections, const cs_mesh *mesh, cs_error *error)
-{
-    const cs_partition *partition = &sections->schedule.partition;
-    const cs_json_place section = {.up = &sections->root, .key = "schedule"};
-    const cs_json_place place = {.up = &section, .key = "partition"};
-    if (!mesh->grid || partition->kind != CS_PARTITION_PLANNER)
-        return CS_OK;
-    return cs_json_invalid(&place, error,
-                           "must be \"balanced\", a list of layers or a plan with the section "
-                           "\"parallel\": the planner \"%s\" puts stages on devices by itself",
-                           partition->planner->name);
-}
 
 static cs_status refuse_stages(const cs_sections *sections, const cs_model *model,
                                const cs_mesh *mesh, cs_error *error)
@@ -38,7 +24,16 @@ cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *jo
                                    const cs_mesh *mesh, cs_error *error)
 {
     const cs_model *model = job->model;
-    CS_TRY(check_mesh(sections, mesh, error));
+    /* Refuse planners on a mesh, whose sizes have been checked. */
+    const cs_partition *partition = &sections->schedule.partition;
+    const cs_json_place section = {.up = &sections->root, .key = "schedule"};
+    const cs_json_place place = {.up = &section, .key = "partition"};
+    if (mesh->grid && partition->kind == CS_PARTITION_PLANNER)
+        return cs_json_invalid(
+            &place, error,
+            "must be \"balanced\", a list of layers or a plan with the section "
+            "\"parallel\": the planner \"%s\" chooses the devices of stages itself",
+            partition->planner->name);
     return mesh->n_stages > model->n_layers ? refuse_stages(sections, model, mesh, error) : CS_OK;
 }
 
@@ -65,7 +60,7 @@ cs_status cs_scenario_stage_speeds(const cs_mesh *mesh, const cs_job *job, cs_ar
     return CS_OK;
 }
 
-/* Whether a plan from a file has the devices that the schedule wants for a stage. */
+/* Whether a plan from a file places a stage where the schedule does. */
 static bool agrees(const cs_plan *plan, uint32_t stage, const uint32_t *wanted, uint32_t n)
 {
     const cs_stage *has = &plan->stages[stage];
@@ -86,8 +81,8 @@ static cs_status place(const cs_mesh *mesh, bool given, const cs_json_place *at,
         counts[s] = cs_mesh_holders(mesh, s, devices + n);
         if (given && !agrees(plan, s, devices + n, counts[s]))
             return cs_json_invalid(at, error,
-                                   "must put stage %u on the devices on which the schedule \"%s\" "
-                                   "has it, %u of them, the first being %u",
+                                   "must put stage %u where the schedule \"%s\" puts it: on %u "
+                                   "devices, the first being %u",
                                    s, mesh->schedule->name, counts[s], devices[n]);
         n += counts[s];
     }

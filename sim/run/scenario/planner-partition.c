@@ -1,4 +1,4 @@
-/* What planners are asked for by a scenario: plans, and patterns of plans. */
+/* Plans and patterns that a scenario requests from planners. */
 #include "schedules/plan/pattern-order.h"
 #include "schedules/plan/periodic-program.h"
 #include "sim/run/scenario/build.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What a planner says knows nothing of files. */
+/* Adds file and pointer to a planner's message, since planners do not know about files. */
 static cs_status add_place(const cs_json_place *place, cs_status status, const cs_error *from,
                            cs_error *error)
 {
@@ -55,8 +55,8 @@ cs_status cs_scenario_plan_by_planner(const cs_sections *sections, const cs_job 
     return CS_OK;
 }
 
-/* Of the search tree of the integer program, which then does not depend on the machine's speed; and
- * of plans whose program is of a size that can be solved. */
+/* Limits of the integer program: nodes of its search tree (not time, so that results do not depend
+ * on the machine), and stages of a plan. */
 enum { PATTERN_NODES = 10000, PATTERN_STAGES = 64 };
 
 static bool is_shared(const cs_plan *plan, bool *taken)
@@ -69,7 +69,7 @@ static bool is_shared(const cs_plan *plan, bool *taken)
     return false;
 }
 
-/* Why there is no pattern. */
+/* Explains why there is no pattern. */
 static cs_status refuse_pattern(const cs_chain *chain, const cs_plan *plan, cs_error *error)
 {
     cs_order order;
@@ -108,8 +108,8 @@ cs_status cs_scenario_find_pattern(const cs_sections *sections, const cs_job *un
     if (plan->n_stages > PATTERN_STAGES)
         return cs_json_invalid(
             &place, error,
-            "must have a \"pattern\": several of its %u stages are on one device, "
-            "and for more than %d none is looked for",
+            "must have a \"pattern\": several of its %u stages are on one device, and patterns are "
+            "searched for at most %d stages",
             plan->n_stages, PATTERN_STAGES);
     const cs_chain_rules *rules = schedule->kind->chain_rules
                                       ? schedule->kind->chain_rules(schedule->params)

@@ -56,18 +56,6 @@ static const cs_field name_table[] = {
     {0},
 };
 
-static void take_given(const cJSON *object, const cs_chain_rules *read, cs_chain_rules *rules)
-{
-    if (cs_json_member(object, "kept"))
-        rules->kept = read->kept;
-    if (cs_json_member(object, "weight_copies"))
-        rules->weight_copies = read->weight_copies;
-    if (cs_json_member(object, "count_update"))
-        rules->count_update = read->count_update;
-    if (cs_json_member(object, "count_workspace"))
-        rules->count_workspace = read->count_workspace;
-}
-
 cs_status cs_planner_read_params(const cs_planner *planner, const cJSON *object,
                                  const cs_json_place *place, bool named, cs_arena *arena,
                                  cs_chain_rules *rules, void **params, cs_error *error)
@@ -89,8 +77,16 @@ cs_status cs_planner_read_params(const cs_planner *planner, const cJSON *object,
         outs[n] = &name;
     }
     CS_TRY(cs_field_read(object, place, tables, outs, arena, error));
-    if (rules)
-        take_given(object, &read, rules);
+    if (rules) {
+        if (cs_json_member(object, "kept"))
+            rules->kept = read.kept;
+        if (cs_json_member(object, "weight_copies"))
+            rules->weight_copies = read.weight_copies;
+        if (cs_json_member(object, "count_update"))
+            rules->count_update = read.count_update;
+        if (cs_json_member(object, "count_workspace"))
+            rules->count_workspace = read.count_workspace;
+    }
     *params = made;
     return CS_OK;
 }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* The position of a sharing in the choices; the first one leaves it to the topology. */
+/* index of the choice; "auto" leaves it to the topology */
 enum { SHARING_AUTO, SHARING_NONE, SHARING_FIFO, SHARING_PHI, SHARING_MAX_MIN };
 static const char *const sharing_names[] = {"auto", "none", "fifo", "phi", "max_min", NULL};
 static const cs_sharing sharings[] = {CS_SHARING_NONE, CS_SHARING_NONE, CS_SHARING_FIFO,
@@ -38,9 +38,9 @@ const cs_field cs_scenario_platform_fields[] = {
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
     {"reserve", CS_FIELD_LIST, offsetof(cs_platform_section, reserve), .fallback = "",
      .of = &reserve_field, .each = true,
-     .doc = "memory of each device set aside for what is not simulated: the driver's context, "
-            "communicators, fragmentation, library buffers; default: if \"memory\" is not given "
-            "either, the context and the communicators (one for each axis of the mesh with more "
+     .doc = "memory per device that is set aside because its use is not simulated: the driver's "
+            "context, communicators, fragmentation, library buffers; default: if \"memory\" is not "
+            "given either, the context and the communicators (one per axis of the mesh with more "
             "than one rank) of the named model's device, else 0",
      .shape = "bytes or [bytes, ...]"},
     {"speed", CS_FIELD_LIST, offsetof(cs_platform_section, speed), .fallback = "1",
@@ -57,9 +57,9 @@ const cs_field cs_scenario_platform_fields[] = {
             "transfers on the link"},
     {"messages", CS_FIELD_CHOICE, offsetof(cs_platform_section, messages), .fallback = "in_order",
      .choices = messages_names,
-     .doc = "how one device's messages to another for the same purpose are sent, except in "
-            "collectives; in_order: one after another, as NCCL and MPI do; independent: all that "
-            "are ready share the links"},
+     .doc = "how messages with the same source, target and purpose are sent, except in "
+            "collectives; in_order: one after another, as by NCCL and MPI; independent: all ready "
+            "messages share the links"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
      .doc = "sender and receiver of a message between stages compute nothing until it has arrived"},
     {"slowdown", CS_FIELD_LIST, offsetof(cs_platform_section, slowdown), .fallback = "",
@@ -69,7 +69,7 @@ const cs_field cs_scenario_platform_fields[] = {
      .shape = "{slowdown} or [{slowdown}, ...]"},
     {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
      .of = cs_noise_spread_fields, .size = sizeof(cs_spread),
-     .doc = "share of its bandwidth that each link loses, for the whole run", .shape = "{spread}"},
+     .doc = "share of the bandwidth that each link loses for the whole run", .shape = "{spread}"},
     {"stragglers", CS_FIELD_OBJECT, offsetof(cs_platform_section, stragglers), .fallback = "",
      .of = cs_scenario_stragglers_fields, .size = sizeof(cs_stragglers_section),
      .doc = "devices and computations that are slower", .shape = "{stragglers}"},
@@ -79,7 +79,7 @@ const cs_field cs_scenario_platform_fields[] = {
     {0},
 };
 
-/* One value for all devices. */
+/* Sets one value for all devices. */
 static cs_status settle_bytes(int64_t bytes, cs_arena *arena, cs_list *list, cs_error *error)
 {
     int64_t *value = cs_arena_alloc(arena, 1, sizeof(*value));
@@ -121,7 +121,7 @@ cs_status cs_platform_section_settle(cs_platform_section *platform, const cs_dev
                                    : settle_bytes(reserve, arena, &platform->reserve, error);
 }
 
-/* What `sharing` and `phi` say together; `auto` is settled in the section, so that the resolved
+/* Resolves `sharing` and `phi`. Writes the choice of "auto" into the section, so that the resolved
  * scenario shows it. */
 static cs_status settle_sharing(cs_platform_section *platform, const cs_json_place *section,
                                 cs_error *error)
@@ -134,8 +134,7 @@ static cs_status settle_sharing(cs_platform_section *platform, const cs_json_pla
     platform->shared = sharings[platform->sharing];
     platform->coefficient = 1;
     if (platform->shared != CS_SHARING_PHI)
-        return given ? cs_json_invalid(&place, error, "goes with \"sharing\": \"phi\" only")
-                     : CS_OK;
+        return given ? cs_json_invalid(&place, error, "requires \"sharing\": \"phi\"") : CS_OK;
     if (!given)
         return cs_json_invalid(&place, error,
                                "must be given with \"sharing\": \"phi\": a number >= 1 or "
@@ -144,18 +143,6 @@ static cs_status settle_sharing(cs_platform_section *platform, const cs_json_pla
         platform->coefficient = platform->phi;
     else
         platform->shared = CS_SHARING_COUNT;
-    return CS_OK;
-}
-
-static cs_status settle_messages(cs_platform_section *platform, const cs_json_place *section,
-                                 cs_error *error)
-{
-    const cs_json_place place = {.up = section, .key = "messages"};
-    platform->independent_messages = platform->messages == INDEPENDENT;
-    if (platform->independent_messages && platform->shared == CS_SHARING_FIFO)
-        return cs_json_invalid(&place, error,
-                               "must be \"in_order\" with \"sharing\": \"fifo\", where a link "
-                               "carries one message after the other");
     return CS_OK;
 }
 
@@ -201,7 +188,12 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
     section->no_devices = section->devices == 0 && cs_json_member(value, "devices");
     section->has_latency = cs_json_member(value, "latency") != NULL;
     CS_TRY(settle_sharing(section, &place, error));
-    CS_TRY(settle_messages(section, &place, error));
+    const cs_json_place messages_place = {.up = &place, .key = "messages"};
+    section->independent_messages = section->messages == INDEPENDENT;
+    if (section->independent_messages && section->shared == CS_SHARING_FIFO)
+        return cs_json_invalid(&messages_place, error,
+                               "must be \"in_order\" with \"sharing\": \"fifo\": a link carries "
+                               "one message after another");
     CS_TRY(cs_scenario_slowdown(&section->slowdown, arena, &section->slowdowns, error));
     return cs_scenario_noise(section, &place, arena, &section->noise, error);
 }

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The resolved scenario needs no other file: models and plans that came from one stand in it, so
- * that it can be run from anywhere, and later, whatever became of the files. */
+/* The resolved scenario needs no other file: models and plans from files are written inline, so it
+ * can be run from any folder, whatever becomes of the files. */
 
-/* Adds the fields of a table, and then those of a second one if there is one. */
+/* Adds a section with the fields of a table, and of a second table if given. */
 static cJSON *add_section(cJSON *root, const char *key, const cs_field *table, const void *values,
                           const cs_field *more, const void *more_values)
 {
@@ -40,7 +40,7 @@ static bool add_platform(const cs_sections *sections, const cs_scenario *scenari
                        section.kind->fields, section.params);
 }
 
-/* Of a schedule that takes nothing else of the section. */
+/* Adds only "fold", for schedules that accept nothing else in the section. */
 static bool add_fold(const cs_sections *sections, cJSON *root)
 {
     const cs_field fold[] = {*cs_field_find(cs_scenario_parallel_fields, "fold"), {0}};
@@ -48,7 +48,7 @@ static bool add_fold(const cs_sections *sections, cJSON *root)
            add_section(root, "parallel", fold, &sections->parallel, NULL, NULL);
 }
 
-/* As it was settled; the order with all axes. */
+/* Adds the sizes as settled, and the order with all axes. */
 static bool add_parallel(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
     const cs_parallel *parallel = scenario->parallel;
@@ -68,14 +68,7 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
     return add_section(root, "parallel", cs_scenario_parallel_fields, &section, NULL, NULL);
 }
 
-/* With all its members, so that no convention is left to be applied. */
-static bool add_runtime(const cs_sections *sections, cJSON *root)
-{
-    return !sections->runtime.kernels_count ||
-           add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL, NULL);
-}
-
-/* What layers keep is in the model already; what is there besides it is said per device. */
+/* Leaves out what the model already includes. Other memory is listed per device. */
 static bool add_memory(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
     const int64_t *libraries = scenario->job.libraries;
@@ -97,7 +90,7 @@ static bool add_memory(const cs_sections *sections, const cs_scenario *scenario,
     return add_section(root, "memory", cs_scenario_memory_fields, &section, NULL, NULL);
 }
 
-/* Which tensors it is of is in the model already. */
+/* Leaves out the choice of tensors, which the model already includes. */
 static bool add_offload(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
     const cs_offload *offload = &scenario->job.offload;
@@ -110,8 +103,8 @@ static bool add_offload(const cs_sections *sections, const cs_scenario *scenario
            add_section(root, "offload", cs_scenario_offload_fields, &section, NULL, NULL);
 }
 
-/* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot
- * say. Planners may take long. */
+/* Writes plans of files and planners inline: a list of cuts cannot say which device runs a stage,
+ * and planners may take long. */
 static bool add_schedule(const cs_sections *sections, const cs_scenario *scenario, cJSON *root,
                          cs_error *error)
 {
@@ -135,7 +128,7 @@ static bool add_schedule(const cs_sections *sections, const cs_scenario *scenari
            cs_pattern_add_json(in_place, scenario->plan, scenario->pattern, error) == CS_OK;
 }
 
-/* The model has its times already; what is left are the collectives'. */
+/* Adds the costs of collectives only; the model already includes the other times. */
 static bool add_costs(const cs_costs *costs, cJSON *root)
 {
     cs_costs rest = *costs;
@@ -157,8 +150,10 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
     if (root && cs_field_write(cs_scenario_fields, &top, root) &&
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
         add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
-        add_runtime(sections, root) && add_memory(sections, scenario, root) &&
-        add_offload(sections, scenario, root) &&
+        (!sections->runtime.kernels_count ||
+         add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL,
+                     NULL)) &&
+        add_memory(sections, scenario, root) && add_offload(sections, scenario, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

@@ -15,25 +15,22 @@
 const cs_field cs_scenario_runtime_fields[] = {
     {"name", CS_FIELD_TEXT, AT(name), .fallback = "ideal",
      .doc = "framework whose conventions are the defaults of the keys below and of other sections "
-            "(sim list runtimes), or FILE.json, which describes one; ideal: none, each operator "
+            "(sim list runtimes), or FILE.json with its description; ideal: none, each operator "
             "takes the time of its roofline"},
     {"assumed", CS_FIELD_BOOL, AT(assumed), .fallback = "false",
-     .doc =
-         "the name is the usual framework for such a run, because the scenario named none; plans "
-         "may break its rules"},
+     .doc = "the scenario named no framework, so the usual one for such a run was assumed; plans "
+            "may break its rules"},
     {"roofline", CS_FIELD_BOOL, AT(roofline), .fallback = "false",
-     .doc = "each operator takes the time of its roofline, whatever kernels do it: so it is with "
+     .doc = "each operator takes the time of its roofline, whatever its kernels, as with "
             "\"ideal\""},
     {"release", CS_FIELD_TEXT, AT(release), .fallback = "",
      .doc = "release of PyTorch, such as \"2.7\" or \"2.5.1\", for runtimes whose conventions "
-            "depend on "
-            "it; default: the newest that is known"},
+            "depend on it; default: the newest known release"},
     {"compile", CS_FIELD_BOOL, AT(compile), .fallback = "false",
      .doc =
-         "the network is compiled by torch.compile: in torchtitan, pytorch-fsdp, pytorch-ddp and "
-         "llm-foundry, the default of \"fused\" and \"separate_products\" is then true, and less "
-         "is "
-         "kept for the backward (/memory/fused)"},
+         "the network is compiled by torch.compile; in torchtitan, pytorch-fsdp, pytorch-ddp and "
+         "llm-foundry, \"fused\" and \"separate_products\" then default to true, and fewer "
+         "activations are saved (/memory/fused)"},
     {"fused", CS_FIELD_BOOL, AT(fused), .fallback = "false",
      .doc = "one kernel each for a norm, for an activation with its gate, and for dropout with a "
             "residual sum; linear layers that read the same input are one product"},
@@ -44,9 +41,9 @@ const cs_field cs_scenario_runtime_fields[] = {
      .doc = "a GELU that is not fused is one kernel for each power, product, sum and tanh of its "
             "formula, as in GPT-2 of transformers and in minGPT"},
     {"softmax_multiple", CS_FIELD_COUNT, AT(softmax_multiple), .fallback = "0",
-     .doc = "with fused kernels, of causal attention that is not one of them: scaling, mask and "
-            "softmax are one kernel only if the micro-batch times the heads of a device is a "
-            "multiple of it, otherwise PyTorch's, in fp32; 0: always one"},
+     .doc = "with fused kernels, for causal attention without a fused kernel: scaling, mask and "
+            "softmax are one kernel only if micro-batch size x heads per device is a multiple of "
+            "this number, otherwise PyTorch's kernels in fp32; 0: always one kernel"},
     {"flash", CS_FIELD_CHOICE, AT(flash), .fallback = "flash2", .choices = cs_flash_names,
      .doc = "kernel of fused attention; cudnn_fp8: cuDNN's in fp8, with casts around it; its "
             "backward has no sliding windows"},
@@ -55,47 +52,47 @@ const cs_field cs_scenario_runtime_fields[] = {
             "jitted: its cross-entropy-loss-fusion; eager: PyTorch's cross_entropy of logits in "
             "float32; parallel: PyTorch's loss_parallel"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0", .usual_max = 1,
-     .doc = "host time for each operator; no task of a device ends before its host has started "
-            "all of it"},
+     .doc = "host time per operator; a task does not end before the host has launched all of its "
+            "kernels"},
     {"host_call", CS_FIELD_TIME, AT(host_call), .fallback = "0", .usual_max = 1,
-     .doc = "host time for the backward of an operator, which runs no module, and for each message "
-            "between devices, instead of \"host\"; 0: as \"host\""},
+     .doc = "host time per backward of an operator, which runs no module, and per message between "
+            "devices, instead of \"host\"; 0: as \"host\""},
     {"host_kernel", CS_FIELD_TIME, AT(host_kernel), .fallback = "0", .usual_max = 1,
-     .doc = "additional host time for each kernel"},
+     .doc = "additional host time per kernel"},
     {"host_product_backward", CS_FIELD_TIME, AT(host_product_backward), .fallback = "0",
      .usual_max = 1,
-     .doc = "host time for the backward of a linear layer, instead of \"host_call\"; 0: as that"},
+     .doc = "host time per backward of a linear layer, instead of \"host_call\"; 0: as "
+            "\"host_call\""},
     {"batch_operators", CS_FIELD_NUMBER, AT(batch_operators), .fallback = "0", .max = 10000,
-     .doc = "operators, of a kernel each, that the host starts for a micro-batch outside the "
-            "network: to fetch it, to make masks, to average the loss"},
+     .doc = "operators of one kernel that the host starts per micro-batch outside the network: to "
+            "fetch the data, make masks, average the loss"},
     {"batch_waits", CS_FIELD_BOOL, AT(batch_waits), .fallback = "false",
      .doc = "on the first and the last stage, the host waits for its device before it starts the "
             "forward of a micro-batch"},
     {"message_waits", CS_FIELD_BOOL, AT(message_waits), .fallback = "false",
-     .doc = "the host waits for each message from another stage, and if messages block, for those "
-            "that it sends"},
+     .doc = "the host waits for each message from another stage, and, if messages block, for each "
+            "message that it sends"},
     {"step", CS_FIELD_TIME, AT(step), .fallback = "0", .usual_max = 100,
      .doc = "host time once per step, during which the device is idle: to wait for the norm of the "
             "gradients, start the optimizer, write the log and load the next batch"},
     {"launch_blocking", CS_FIELD_BOOL, AT(launch_blocking), .fallback = "false",
      .doc = "the host waits for each kernel before it launches the next (CUDA_LAUNCH_BLOCKING=1): "
-            "its time adds to that of a layer"},
+            "its time is added to the time of each layer"},
     {"cuda_graphs", CS_FIELD_BOOL, AT(cuda_graphs), .fallback = "false",
-     .doc = "kernels are launched by CUDA graphs, so \"host\" does not count; those of experts "
+     .doc = "kernels are launched by CUDA graphs, so \"host\" does not count; kernels of experts "
             "only if there is a capacity, because otherwise their numbers of rows change from step "
             "to step"},
     {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
      .doc = "experts as in Megatron Core: the host waits for the number of rows of each expert, "
-            "unless there is a capacity; it launches the products of the experts, the casts of "
-            "their rows and the kernels that add their biases one by one; the router has as many "
-            "kernels as Megatron Core's"},
+            "unless there is a capacity; it launches products, casts and bias kernels expert by "
+            "expert; the router has as many kernels as Megatron Core's"},
     {"expert_modules", CS_FIELD_BOOL, AT(expert_modules), .fallback = "false",
      .doc =
-         "with expert_loop: each expert is a module of its own; the host launches a product, an "
+         "with expert_loop: each expert is a separate module; the host launches a product, an "
          "activation and a product for one expert after another, and the results are concatenated"},
     {"fused_experts", CS_FIELD_BOOL, AT(fused_experts), .fallback = "false",
-     .doc = "one kernel for a product of the experts, the activation and the casts of the result, "
-            "forward and backward"},
+     .doc = "one kernel computes a product of the experts, its activation and the casts of the "
+            "result, in the forward and in the backward"},
     {"current_scaling", CS_FIELD_BOOL, AT(current_scaling), .fallback = "false",
      .doc = "casts to fp8 first read the tensor to find its largest element; false: the scale "
             "comes from earlier steps (delayed scaling)"},
@@ -112,23 +109,23 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
      .doc = "factor on the times of all kernels: above 1, for example, for older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
-     .doc = "how many times per step all gradients are read or written, besides the update: for "
-            "their norm, unscaling, zeroing"},
+     .doc = "how many times per step all gradients are read or written, in addition to the update: "
+            "for their norm, unscaling, zeroing"},
     {"early_stop", CS_FIELD_BOOL, AT(early_stop), .fallback = "false",
-     .doc = "with /model/recompute: the forward of a layer runs again only as far as its backward "
-            "needs it, thus without its last product (PyTorch's checkpoint with "
-            "use_reentrant=False); false: all of it runs again"},
+     .doc = "with /model/recompute: recomputation of a layer stops when its backward has all "
+            "inputs, so the last product is not repeated (PyTorch's checkpoint with "
+            "use_reentrant=False); false: the whole forward runs again"},
     {"foreach_optimizer", CS_FIELD_BOOL, AT(foreach_optimizer), .fallback = "false",
      .doc =
-         "the update is a kernel for each step of its formula, with weight decay, as in PyTorch's "
-         "optimizers by default: Adam then moves 80 bytes per weight in fp32, otherwise 28"},
+         "the update has one kernel per step of its formula, with weight decay, as PyTorch's "
+         "optimizers have by default: Adam then moves 80 bytes per weight in fp32, otherwise 28"},
     {"counts_zeros", CS_FIELD_BOOL, AT(counts_zeros), .fallback = "false",
      .doc = "once per step, four kernels for each tensor count the zeros in the gradients, for the "
             "log"},
     {0},
 };
 
-/* "2.7", "2.5.1"; also "", which is not given. */
+/* Accepts "2.7", "2.5.1", and "" (not given). */
 static bool is_release(const char *text)
 {
     bool digit = true;
@@ -203,12 +200,12 @@ static const cs_field convention_fields[] = {
 
 static const cs_field rule_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_runtime_rule, name), .fallback = "",
-     .doc = "a rule with the same name is not taken over"},
+     .doc = "replaces the inherited rule of the same name"},
     {"with", CS_FIELD_TEXT, offsetof(cs_runtime_rule, with), .fallback = "", .doc = "conditions"},
     {"needs", CS_FIELD_TEXT, offsetof(cs_runtime_rule, needs), .fallback = "",
      .doc = "conditions that must hold then"},
     {"text", CS_FIELD_TEXT, offsetof(cs_runtime_rule, text), .fallback = "",
-     .doc = "the rule, as the rest of a sentence that begins with \"it\""},
+     .doc = "the rule in words, after \"it\""},
     {"source", CS_FIELD_TEXT, offsetof(cs_runtime_rule, source), .doc = "source of the rule"},
     {0},
 };
@@ -223,27 +220,28 @@ typedef struct description {
 static const cs_field description_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(description, schema_version), .fallback = "1",
      .min = 1, .max = 1, .doc = "version of the format"},
-    {"name", CS_FIELD_TEXT, offsetof(description, name), .fallback = "", .doc = "its name"},
+    {"name", CS_FIELD_TEXT, offsetof(description, name), .fallback = "",
+     .doc = "name of the runtime"},
     {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "",
      .doc = "the framework in words"},
     {"counts_as", CS_FIELD_TEXT, offsetof(description, counts_as), .fallback = "",
-     .doc = "runtime whose measured runs its own runs are compared with"},
+     .doc = "runtime whose measured runs are used for comparison"},
     {"like", CS_FIELD_TEXT, offsetof(description, like), .fallback = "",
-     .doc = "description whose conventions and rules hold, too"},
+     .doc = "description whose conventions and rules are inherited"},
     {"roofline", CS_FIELD_BOOL, offsetof(description, roofline), .fallback = "false",
      .doc = "each operator takes the time of its roofline"},
     {"aliases", CS_FIELD_JSON, offsetof(description, aliases), .fallback = "",
-     .doc = "how measured points and other programs write its name"},
+     .doc = "other names in measured points and other programs"},
     {"except", CS_FIELD_JSON, offsetof(description, except), .fallback = "",
-     .doc = "words that mean another one"},
+     .doc = "words that refer to another runtime"},
     {"conventions", CS_FIELD_JSON, offsetof(description, conventions), .fallback = "",
      .doc = "values of keys that a scenario does not give"},
     {"assumes", CS_FIELD_JSON, offsetof(description, assumes), .fallback = "",
      .doc = "values of keys that a run description does not give"},
     {"is", CS_FIELD_JSON, offsetof(description, is), .fallback = "",
-     .doc = "facts that rules for run descriptions ask for"},
+     .doc = "facts that rules for run descriptions use"},
     {"rules", CS_FIELD_JSON, offsetof(description, rules), .fallback = "",
-     .doc = "rules of the plans that it can run"},
+     .doc = "rules for plans that the runtime can run"},
     {0},
 };
 
@@ -257,7 +255,8 @@ static cs_status check_convention(const cJSON *item, const cs_json_place *place,
     const char *name = cJSON_GetStringValue(cs_json_member(item, "key"));
     const cJSON *given = cs_json_member(item, "value");
     const cs_field *member = name ? cs_runtime_member_field(name) : NULL;
-    /* "value" is read as the field of its key; null, and a fact of the device, need no reading */
+    /* "value" is parsed like the field of its key, except null and references to facts of the
+     * device */
     const char *text = cJSON_GetStringValue(given);
     const bool plain = !member || cJSON_IsNull(given) || (text && *text == '/');
     cs_field field[] = {{"value", CS_FIELD_JSON, 0, .doc = "value"}, {0}};
@@ -403,14 +402,14 @@ uint32_t cs_runtime_broken_rule(const cs_runtime_rules *rules, cs_key_value *val
     return CS_RUNTIME_RULES_MOST;
 }
 
-/* ---- a scenario's own plan ---- */
+/* ---- the scenario's plan ---- */
 
 typedef struct own_plan {
     const cJSON *root;
     const cs_scenario *scenario;
 } own_plan;
 
-/* Sizes of the mesh are the resolved ones, given or not. */
+/* Returns the resolved sizes of the mesh; all other keys as the document gives them. */
 static const cJSON *own_value(void *context, const char *key, cJSON *made)
 {
     const own_plan *own = context;

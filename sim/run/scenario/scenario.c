@@ -29,7 +29,8 @@ void cs_scenario_finish(cs_scenario *scenario)
     *scenario = (cs_scenario){0};
 }
 
-/* "folder/vgg16-gpipe.json" -> "vgg16-gpipe". What no text of a scenario may have is escaped. */
+/* "folder/vgg16-gpipe.json" -> "vgg16-gpipe". Characters that names must not contain are
+ * escaped. */
 static const char *name_of_file(cs_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -40,12 +41,12 @@ static const char *name_of_file(cs_arena *arena, const char *path)
     return name ? cs_text_shown(name, arena) : NULL;
 }
 
-/* How a scenario is read. */
+/* How to read a scenario. */
 typedef struct reading {
-    bool unplanned;                 /* nothing is made from the plan on */
-    bool brief;                     /* nothing that only people read */
-    bool point;                     /* as cs_scenario_read_point says */
-    cs_kept_platforms *kept;        /* or NULL */
+    bool unplanned;                 /* stop before planning */
+    bool brief;                     /* leave out everything that only people read */
+    bool point;                     /* see cs_scenario_read_point */
+    cs_kept_platforms *kept;        /* cache of platforms, or NULL */
     const cs_scenario_parts *parts; /* or NULL */
     const cs_progress *progress;
 } reading;
@@ -58,7 +59,7 @@ static cs_status make_model(const cs_sections *sections, cs_loaded *loaded, cons
                                                   &made->arena, made->model, &made->costs, error);
 }
 
-/* Times of micro-batches; a model that others made has them. */
+/* Adds the times for further numbers of samples. A shared model has them already. */
 static cs_status price(const cs_sections *sections, const cs_loaded *loaded,
                        const cs_samples *samples, cs_scenario *made, cs_error *error)
 {
@@ -70,8 +71,8 @@ static cs_status price(const cs_sections *sections, const cs_loaded *loaded,
     return CS_OK;
 }
 
-/* All that a platform is made from: its section, the measured costs that it may name, how many
- * devices there are, and what memory and reserve it has by default. NULL when memory runs out. */
+/* Returns everything that the platform is built from: its section, the costs that it may name, the
+ * number of devices, and the default memory and reserve. NULL if memory runs out. */
 static char *platform_key(const cs_sections *sections, const cJSON *root, uint32_t n_devices,
                           cs_arena *arena)
 {
@@ -89,7 +90,7 @@ static char *platform_key(const cs_sections *sections, const cJSON *root, uint32
     return key;
 }
 
-/* Where it is not kept yet, it will be. */
+/* Borrows the platform from the cache, after adding it if necessary. */
 static cs_status borrow_platform(const cs_sections *sections, const cJSON *root,
                                  cs_kept_platforms *kept, uint32_t n_devices, cs_scenario *made,
                                  cs_error *error)
@@ -125,40 +126,7 @@ static cs_status make_platform(const cs_sections *sections, const cJSON *root, c
     return cs_scenario_take_capacities(sections, &made->arena, &made->platform, error);
 }
 
-/* The model, and the mesh that it is for. Without the section "parallel" the number of devices may
- * follow from the number of layers, or the other way round. */
-static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
-                             cs_mesh *mesh, cs_error *error)
-{
-    const bool open = cs_model_section_is_open(&sections->model);
-    cs_arena *arena = &made->arena;
-    uint32_t n;
-    CS_TRY(cs_scenario_given_devices(sections, &n, error));
-    CS_TRY(cs_scenario_costs_use(sections, &loaded->costs, arena, &made->costs, error));
-    CS_TRY(cs_scenario_parallel(sections, n, loaded, arena, &made->parallel, error));
-    *mesh = cs_scenario_mesh(sections, made->parallel, n);
-    if (!open)
-        CS_TRY(make_model(sections, loaded, mesh, made, error));
-    if (!made->parallel) {
-        CS_TRY(cs_scenario_devices(sections, n, made->model, &n, error));
-        *mesh = cs_scenario_mesh(sections, NULL, n);
-    }
-    return open ? make_model(sections, loaded, mesh, made, error) : CS_OK;
-}
-
-/* Model, mesh, platform and how the batch is divided. */
-static cs_status build_setting(const cs_sections *sections, const cJSON *root, const reading *how,
-                               cs_loaded *loaded, cs_mesh *mesh, cs_batch *batch, cs_scenario *made,
-                               cs_error *error)
-{
-    CS_TRY(build_model(sections, loaded, made, mesh, error));
-    CS_TRY(make_platform(sections, root, how, mesh, made, error));
-    CS_TRY(cs_scenario_batch(sections, made->model, mesh, batch, error));
-    made->batch_size = batch->samples;
-    return CS_OK;
-}
-
-/* The plan, and the job that it makes of the one without. */
+/* Plans the job, then completes it. */
 static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
                            const cs_mesh *mesh, const cs_batch *batch, const cs_job *unplanned,
                            const cs_progress *progress, cs_scenario *made, cs_error *error)
@@ -194,7 +162,27 @@ static cs_status build(const cs_sections *sections, const cJSON *root, cs_loaded
     cs_batch batch;
     cs_job unplanned;
     cs_samples shares;
-    CS_TRY(build_setting(sections, root, how, loaded, &mesh, &batch, made, error));
+    /* Make model, mesh and platform, and split the batch. */
+    /* Make the model and its mesh. Without the section "parallel", the number of devices may follow
+     * from the number of layers, or vice versa. */
+    const bool open = cs_model_section_is_open(&sections->model);
+    cs_arena *arena = &made->arena;
+    uint32_t n;
+    CS_TRY(cs_scenario_given_devices(sections, &n, error));
+    CS_TRY(cs_scenario_costs_use(sections, &loaded->costs, arena, &made->costs, error));
+    CS_TRY(cs_scenario_parallel(sections, n, loaded, arena, &made->parallel, error));
+    mesh = cs_scenario_mesh(sections, made->parallel, n);
+    if (!open)
+        CS_TRY(make_model(sections, loaded, &mesh, made, error));
+    if (!made->parallel) {
+        CS_TRY(cs_scenario_devices(sections, n, made->model, &n, error));
+        mesh = cs_scenario_mesh(sections, NULL, n);
+    }
+    if (open)
+        CS_TRY(make_model(sections, loaded, &mesh, made, error));
+    CS_TRY(make_platform(sections, root, how, &mesh, made, error));
+    CS_TRY(cs_scenario_batch(sections, made->model, &mesh, &batch, error));
+    made->batch_size = batch.samples;
     CS_TRY(cs_scenario_unplanned_job(sections, made->model, &made->platform, made->parallel, &batch,
                                      &made->arena, &unplanned, error));
     if (!how->unplanned)
@@ -204,45 +192,7 @@ static cs_status build(const cs_sections *sections, const cJSON *root, cs_loaded
     return price(sections, loaded, &shares, made, error);
 }
 
-/* Of a named model; nothing is loaded of it any more. */
-static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_scenario *made,
-                          cs_error *error)
-{
-    if (!sections->model.workload.name)
-        return CS_OK;
-    made->net = cs_arena_alloc(&made->arena, 1, sizeof(*made->net));
-    if (!made->net)
-        return cs_error_no_memory(error);
-    *made->net = loaded->net;
-    loaded->net = (cs_net){0};
-    made->device = sections->model.device;
-    made->granularity = sections->model.workload.granularity;
-    made->n_recomputed = sections->model.workload.recompute_operators.n;
-    return CS_OK;
-}
-
-/* Of a token, and experts, where a collective sends it once to several. */
-static void count_copies(const cs_sections *sections, const cs_net *net, cs_lower_options *to)
-{
-    to->copies = to->experts = 0;
-    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++) {
-        const cs_op *op = &net->ops[i];
-        if (op->kind != CS_OP_TOP_K || op->top_k <= to->copies)
-            continue;
-        to->copies = op->top_k;
-        to->experts = op->experts;
-    }
-}
-
-/* What the schedule is made to hide, where experts are divided and messages can be delays. */
-static void settle_overlap(const cs_sections *sections, cs_lower_options *to)
-{
-    const bool hides = sections->parallel.expert > 1 && to->fidelity != CS_FIDELITY_FLOW;
-    if (isnan(to->expert_overlap))
-        to->expert_overlap = hides ? sections->schedule.kind->expert_overlap : 0;
-}
-
-/* What is taken over from the sections as it is. */
+/* Copies settings from the sections. */
 static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded, cs_scenario *made,
                            cs_error *error)
 {
@@ -265,8 +215,22 @@ static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded,
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
     made->collectives.memory = made->shared.memory;
-    settle_overlap(sections, &made->collectives);
-    count_copies(sections, &loaded->net, &made->collectives);
+    /* If experts are distributed, and collectives can be delays: share of their time that the
+     * schedule is designed to overlap. */
+    const bool hides =
+        sections->parallel.expert > 1 && made->collectives.fidelity != CS_FIDELITY_FLOW;
+    if (isnan(made->collectives.expert_overlap))
+        made->collectives.expert_overlap = hides ? sections->schedule.kind->expert_overlap : 0;
+    /* With a dispatcher that sends a token once to several experts: copies per token, and
+     * experts. */
+    made->collectives.copies = made->collectives.experts = 0;
+    for (uint32_t i = 0; i < loaded->net.n_ops && sections->parallel.dispatcher > 0; i++) {
+        const cs_op *op = &loaded->net.ops[i];
+        if (op->kind != CS_OP_TOP_K || op->top_k <= made->collectives.copies)
+            continue;
+        made->collectives.copies = op->top_k;
+        made->collectives.experts = op->experts;
+    }
     return CS_OK;
 }
 
@@ -279,7 +243,17 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     CS_TRY(take_over(&sections, loaded, made, error));
     if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
-    CS_TRY(keep_net(&sections, loaded, made, error));
+    /* Move the network of a named model into the scenario. */
+    if (sections.model.workload.name) {
+        made->net = cs_arena_alloc(&made->arena, 1, sizeof(*made->net));
+        if (!made->net)
+            return cs_error_no_memory(error);
+        *made->net = loaded->net;
+        loaded->net = (cs_net){0};
+        made->device = sections.model.device;
+        made->granularity = sections.model.workload.granularity;
+        made->n_recomputed = sections.model.workload.recompute_operators.n;
+    }
     if (!how->brief) {
         cs_scenario_warn(&sections, made, &made->warnings);
         cs_scenario_warn_of_runtime(&sections, root, made, &made->warnings);
@@ -323,7 +297,7 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     return status;
 }
 
-/* Whether the document is a scenario with a value changed. */
+/* Whether the document becomes a valid scenario by this change. */
 static bool is_accepted(const cJSON *root, const char *path, const reading *how,
                         const cs_error_proposal *proposal)
 {
@@ -340,14 +314,14 @@ static bool is_accepted(const cJSON *root, const char *path, const reading *how,
     return accepted;
 }
 
-/* Tries what the reader proposed, and tells what is accepted: "; use 4 or 8, or
- * /platform/devices=32". */
+/* Tries the proposals of the reader, and appends those that are accepted to the message: "; use 4
+ * or 8, or /platform/devices=32". */
 static void try_proposals(const cJSON *root, const char *path, const reading *how, cs_error *error)
 {
     char told[512] = "";
     const char *last = "";
     size_t used = 0;
-    bool is_done = false; /* with the group */
+    bool is_done = false; /* a proposal of this group was accepted */
     cs_error_message message;
     cs_error_proposal proposal;
     if (!cs_error_message_at(error, 0, &message))

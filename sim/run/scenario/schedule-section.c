@@ -14,7 +14,7 @@ const cs_field cs_scenario_schedule_fields[] = {
               "{\"inline\": {plan}}"},
     {"partition_communication", CS_FIELD_BOOL,
      offsetof(cs_schedule_section, partition_communication), .fallback = "false",
-     .doc = "the planner \"balanced\" counts the messages between stages too"},
+     .doc = "the planner \"balanced\" includes messages between stages"},
     {0},
 };
 
@@ -43,7 +43,7 @@ static cs_status find_schedule(const cJSON *section, const cs_json_place *place,
     return cs_json_invalid(&key, error, "unknown schedule %s", cs_guess_text(&guess));
 }
 
-/* What would have no effect is not what the user meant, nor what the schedule decides by itself. */
+/* Refuses partitions that would have no effect, or that contradict the schedule. */
 static cs_status check_partition(const cJSON *value, const cs_schedule_section *schedule,
                                  const cs_json_place *section, cs_error *error)
 {
@@ -54,12 +54,12 @@ static cs_status check_partition(const cJSON *value, const cs_schedule_section *
     const cs_json_place place = {.up = section, .key = "partition"};
     const cs_json_place communication = {.up = section, .key = "partition_communication"};
     if (!pipeline && cs_json_member(value, "partition"))
-        return cs_json_invalid(&place, error, "goes with pipelines only, not with \"%s\"",
+        return cs_json_invalid(&place, error, "requires a pipeline, which \"%s\" is not",
                                kind->name);
     if (planned && kind->mesh.holders)
         return cs_json_invalid(&place, error,
-                               "must be no planner's for \"%s\", which has devices of its own for "
-                               "each stage",
+                               "must not name a planner: the schedule \"%s\" chooses the devices "
+                               "of each stage",
                                kind->name);
     if (planned && partition->has_rules && kind->chain_rules)
         return cs_json_invalid(&place, error,
@@ -69,7 +69,7 @@ static cs_status check_partition(const cJSON *value, const cs_schedule_section *
     if (schedule->partition_communication &&
         !(pipeline && partition->kind == CS_PARTITION_BALANCED))
         return cs_json_invalid(&communication, error,
-                               "goes with pipelines and \"partition\": \"balanced\" only");
+                               "requires a pipeline with \"partition\": \"balanced\"");
     return CS_OK;
 }
 

@@ -16,18 +16,17 @@ const cs_field cs_scenario_fields[] = {
     {"schedule", CS_FIELD_JSON, offsetof(cs_top_section, schedule),
      .doc = "the training schedule, with its parameters", .shape = "an object with \"kind\""},
     {"parallel", CS_FIELD_JSON, offsetof(cs_top_section, parallel), .fallback = "",
-     .doc = "how layers, samples and training states are divided over devices",
+     .doc = "how layers, samples and training states are split over devices",
      .shape = "{parallel}"},
     {"runtime", CS_FIELD_JSON, offsetof(cs_top_section, runtime), .fallback = "",
      .doc = "the training framework whose conventions are the defaults of other keys",
      .shape = "{runtime} or its name"},
     {"collectives", CS_FIELD_JSON, offsetof(cs_top_section, collectives), .fallback = "",
-     .doc = "how collectives become messages", .shape = "{collectives}"},
+     .doc = "how collectives are modelled", .shape = "{collectives}"},
     {"memory", CS_FIELD_JSON, offsetof(cs_top_section, memory), .fallback = "",
-     .doc = "what a framework and its libraries keep in memory", .shape = "{memory}"},
+     .doc = "memory of a framework and its libraries", .shape = "{memory}"},
     {"offload", CS_FIELD_JSON, offsetof(cs_top_section, offload), .fallback = "",
-     .doc = "activations that wait in the memory of the host for their backward",
-     .shape = "{offload}"},
+     .doc = "saved activations that wait in host memory for their backward", .shape = "{offload}"},
     {"costs", CS_FIELD_VARIANT, offsetof(cs_top_section, costs), .fallback = "",
      .size = sizeof(cs_costs_section), .kind = &cs_costs_section_kind,
      .doc = "measured times of operators and collectives (docs/how-to/measured-costs.md)",
@@ -59,7 +58,7 @@ static cs_status first_of(cs_status first, cs_status later)
     return first != CS_OK ? first : later;
 }
 
-/* A results file is called after it. */
+/* Names the results file, so it must not be empty. */
 static cs_status check_name(const cs_top_section *top, const cs_json_place *root, cs_error *error)
 {
     const cs_json_place place = {.up = root, .key = "name"};
@@ -76,7 +75,7 @@ static cs_status load_costs(const cs_costs_section *given, const cs_json_place *
     return cs_scenario_measured_collectives(costs, arena, &collectives->measured, error);
 }
 
-/* The platform can be read with all the costs only. */
+/* The platform may refer to the costs, so it is read only if these are valid. */
 static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *loaded,
                            cs_error *error)
 {

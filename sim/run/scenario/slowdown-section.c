@@ -1,6 +1,6 @@
 #include "sim/run/scenario/slowdown-section.h"
 
-/* Kinds are listed group by group, so that a choice follows from a kind. */
+/* Kinds are listed group by group, so indices of choices can be derived from kinds. */
 _Static_assert(CS_FORWARD == 0 && CS_TRANSFER == CS_UPDATE + 1 && CS_ALL_REDUCE == CS_TRANSFER + 1,
                "computations, then transfers, then collectives");
 
@@ -30,7 +30,7 @@ const cs_field cs_scenario_slowdown_fields[] = {
      .choices = compute_names, .doc = "which computations are slowed down"},
     {"communication", CS_FIELD_CHOICE, offsetof(cs_slowdown_rule, communication), .fallback = "any",
      .choices = communication_names,
-     .doc = "by which communication; messages: those from device to device outside collectives"},
+     .doc = "the communication that slows them down; messages: all messages outside collectives"},
     {0}};
 
 static bool is_of(const cs_slowdown_rule *rule, uint32_t compute, uint32_t origin)

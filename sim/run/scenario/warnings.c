@@ -7,33 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What stands as 0 would look like a result. */
-static void warn_times_only(const cs_model *model, const cs_json_place *root, cs_error *warnings)
-{
-    const cs_json_place place = {.up = root, .key = "model"};
-    if (model->times_only)
-        (void)cs_json_invalid(&place, warnings,
-                              "has times only (\"times_only\"): weights, activations and messages "
-                              "have no size; memory and communication are not simulated");
-}
-
-/* Of a plan whose stages share weights. */
-static void warn_ties(const cs_schedule *kind, const cs_job *job, const cs_json_place *schedule,
-                      cs_error *warnings)
-{
-    const cs_json_place place = {.up = schedule, .key = "kind"};
-    uint32_t layer = 0;
-    cs_tie tie;
-    if (kind->sums_ties || !cs_tie_next(job->model, job->plan, job->model->n_layers, &layer, &tie))
-        return;
-    const cs_layer *borrower = &job->model->layers[tie.layer];
-    (void)cs_json_invalid(&place, warnings,
-                          "\"%s\" does not sum the gradients of the weights that \"%s\" and \"%s\" "
-                          "share: their two stages update a copy each",
-                          kind->name, borrower->tied_to, borrower->name);
-}
-
-/* Whether several devices hold a stage: what they compute is joined by collectives. */
+/* Whether several devices hold a stage, so that collectives combine their results. */
 static bool has_collectives(const cs_plan *plan, uint32_t n_devices)
 {
     if (!plan)
@@ -44,53 +18,8 @@ static bool has_collectives(const cs_plan *plan, uint32_t n_devices)
     return false;
 }
 
-/* A delay shares no link; of "auto" it is not known yet. */
-static void warn_background(const cs_sections *sections, const cs_scenario *scenario,
-                            const cs_json_place *platform, cs_error *warnings)
-{
-    const cs_json_place place = {.up = platform, .key = "background"};
-    const cs_fidelity fidelity = (cs_fidelity)sections->collectives.fidelity;
-    if (sections->platform.background && fidelity != CS_FIDELITY_FLOW &&
-        fidelity != CS_FIDELITY_AUTO &&
-        has_collectives(scenario->plan, scenario->platform.n_devices))
-        (void)cs_json_invalid(&place, warnings,
-                              "does not slow down collectives, which are delays here "
-                              "(/collectives/fidelity is \"%s\"); with \"flow\" they share links",
-                              cs_fidelity_name(fidelity));
-}
-
-/* NCCL's model has latencies of its own. */
-static void warn_latency(const cs_sections *sections, const cs_scenario *scenario,
-                         const cs_json_place *platform, cs_error *warnings)
-{
-    const cs_json_place place = {.up = platform, .key = "latency"};
-    const cs_fidelity fidelity = (cs_fidelity)sections->collectives.fidelity;
-    if (sections->platform.has_latency && sections->collectives.nccl != CS_NCCL_NONE &&
-        fidelity != CS_FIDELITY_FLOW && fidelity != CS_FIDELITY_AUTO &&
-        has_collectives(scenario->plan, scenario->platform.n_devices))
-        (void)cs_json_invalid(&place, warnings,
-                              "does not count for all-reduces, all-gathers and reduce-scatters, "
-                              "which take NCCL's latencies; with \"nccl\": \"none\" in "
-                              "/collectives they take this one");
-}
-
-static void warn_of_name(const char *name, cs_recompute_effect effect,
-                         const cs_json_place *recompute, cs_error *warnings)
-{
-    if (effect == CS_RECOMPUTE_DISCARD)
-        (void)cs_json_invalid(recompute, warnings,
-                              "recomputing \"%s\" takes time and frees no memory, because its "
-                              "results are kept for other operators; name it in "
-                              "/model/discard_operators as well, or leave it out",
-                              name);
-    else if (effect == CS_RECOMPUTE_IDLE)
-        (void)cs_json_invalid(recompute, warnings,
-                              "recomputing \"%s\" takes time and frees no memory; leave it out",
-                              name);
-}
-
-/* The scenario has been built of the same network: what fails here is memory, and costs a
- * warning. */
+/* Only memory can run out here, because the scenario was built from the same network; then the
+ * warning is lost. */
 void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenario *scenario,
                                    cs_error *warnings)
 {
@@ -107,13 +36,23 @@ void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenari
     for (uint32_t i = 0; status == CS_OK && i < workload.recompute_operators.n; i++) {
         cs_recompute_effect effect = CS_RECOMPUTE_FREES;
         status = cs_recompute_effect_of(scenario->net, &options, i, &effect, NULL);
-        warn_of_name(options.recompute_ops[i], effect, &place, warnings);
+        const char *name = options.recompute_ops[i];
+        if (effect == CS_RECOMPUTE_DISCARD)
+            (void)cs_json_invalid(&place, warnings,
+                                  "recomputing \"%s\" takes time and frees no memory, because its "
+                                  "results are saved for other operators; add it to "
+                                  "/model/discard_operators as well, or leave it out",
+                                  name);
+        else if (effect == CS_RECOMPUTE_IDLE)
+            (void)cs_json_invalid(&place, warnings,
+                                  "recomputing \"%s\" takes time and frees no memory; leave it out",
+                                  name);
     }
     cs_accelerator_finish(&device);
 }
 
-/* Devices without a stage cost as much as the others but compute nothing. Devices with background
- * traffic have a use. */
+/* Warns of devices without a stage: they cost as much as the others. With background traffic they
+ * have a purpose. */
 static void warn_idle(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings)
 {
     const cs_json_place schedule = {.up = &sections->root, .key = "schedule"};
@@ -145,7 +84,7 @@ static void warn_idle(const cs_sections *sections, const cs_scenario *scenario, 
                               kind->name, all - idle, all);
 }
 
-/* States are sharded over replicas; a pipeline over all devices leaves one replica. */
+/* Warns of states that are not sharded: a pipeline over all devices leaves one replica. */
 static void warn_unsharded(const cs_sections *sections, const cs_scenario *scenario,
                            cs_error *warnings)
 {
@@ -169,8 +108,8 @@ static void warn_unsharded(const cs_sections *sections, const cs_scenario *scena
                               "shards nothing: each part of the model has one replica");
 }
 
-/* A card of "80 GB" has 80 GiB, and no card has a hundredth or a hundred times the memory that its
- * description states. */
+/* A card of "80 GB" has 80 GiB. A capacity 100 times smaller or larger than the device's is
+ * probably a wrong unit. */
 static void warn_of_memory(const cs_sections *sections, cs_error *warnings)
 {
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
@@ -197,38 +136,67 @@ static void warn_of_memory(const cs_sections *sections, cs_error *warnings)
             (long long)gigabytes, 100 * (1 - ratio), has.s, (long long)gigabytes);
 }
 
-/* The largest published batches have some 20,000 sequences. */
-static void warn_tokens(const cs_sections *sections, const cs_scenario *scenario,
-                        cs_error *warnings)
-{
-    enum { MOST_SEQUENCES = 1 << 17 };
-    const cs_json_place model = {.up = &sections->root, .key = "model"};
-    const cs_json_place place = {.up = &model, .key = "batch_size"};
-    const double tokens = scenario->model->work.tokens_per_sample;
-    const uint32_t batch = scenario->batch_size;
-    if (batch <= MOST_SEQUENCES || !(tokens > 1))
-        return;
-    (void)cs_json_invalid(&place, warnings,
-                          "%u samples are %.4g tokens; if %u is a number of tokens, the batch has "
-                          "%.6g samples of %.6g",
-                          batch, batch * tokens, batch, batch / tokens, tokens);
-}
-
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings)
 {
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
     const cs_json_place schedule = {.up = &sections->root, .key = "schedule"};
     const cs_schedule *kind = sections->schedule.kind;
     const cs_job *job = &scenario->job;
-    warn_times_only(scenario->model, &sections->root, warnings);
+    /* Sizes of 0 would otherwise look like results. */
+    const cs_json_place place = {.up = &sections->root, .key = "model"};
+    if (scenario->model->times_only)
+        (void)cs_json_invalid(&place, warnings,
+                              "has times only (\"times_only\"): weights, activations and messages "
+                              "have no size; memory and communication are not simulated");
     cs_scenario_warn_of_ignored_keys(sections, &scenario->origins);
-    warn_background(sections, scenario, &platform, warnings);
-    warn_latency(sections, scenario, &platform, warnings);
+    /* Delays share no links. With "auto" it is not known yet whether collectives are delays. */
+    const cs_json_place background_place = {.up = &platform, .key = "background"};
+    const cs_fidelity fidelity = (cs_fidelity)sections->collectives.fidelity;
+    if (sections->platform.background && fidelity != CS_FIDELITY_FLOW &&
+        fidelity != CS_FIDELITY_AUTO &&
+        has_collectives(scenario->plan, scenario->platform.n_devices))
+        (void)cs_json_invalid(&background_place, warnings,
+                              "does not slow down collectives, because they are delays "
+                              "(/collectives/fidelity is \"%s\"); with \"flow\" they share links",
+                              cs_fidelity_name(fidelity));
+    /* NCCL's model has its own latencies. */
+    const cs_json_place latency_place = {.up = &platform, .key = "latency"};
+    if (sections->platform.has_latency && sections->collectives.nccl != CS_NCCL_NONE &&
+        fidelity != CS_FIDELITY_FLOW && fidelity != CS_FIDELITY_AUTO &&
+        has_collectives(scenario->plan, scenario->platform.n_devices))
+        (void)cs_json_invalid(&latency_place, warnings,
+                              "does not count for all-reduces, all-gathers and reduce-scatters, "
+                              "which take NCCL's latencies; with \"nccl\": \"none\" in "
+                              "/collectives they take this one");
     warn_of_memory(sections, warnings);
-    warn_tokens(sections, scenario, warnings);
+    /* The largest published batches have about 20,000 sequences. */
+    enum { MOST_SEQUENCES = 1 << 17 };
+    const cs_json_place model = {.up = &sections->root, .key = "model"};
+    const cs_json_place batch_size_place = {.up = &model, .key = "batch_size"};
+    const double tokens = scenario->model->work.tokens_per_sample;
+    const uint32_t batch = scenario->batch_size;
+    if (batch > MOST_SEQUENCES && tokens > 1) {
+        (void)cs_json_invalid(
+            &batch_size_place, warnings,
+            "%u samples are %.4g tokens; if %u is a number of tokens, the batch has "
+            "%.6g samples of %.6g",
+            batch, batch * tokens, batch, batch / tokens, tokens);
+    }
     if (job->plan) {
         warn_idle(sections, scenario, warnings);
-        warn_ties(kind, job, &schedule, warnings);
+        /* Warn of stages that share weights although the schedule does not sum their gradients. */
+        const cs_json_place kind_place = {.up = &schedule, .key = "kind"};
+        uint32_t layer = 0;
+        cs_tie tie;
+        if (!kind->sums_ties &&
+            cs_tie_next(job->model, job->plan, job->model->n_layers, &layer, &tie)) {
+            const cs_layer *borrower = &job->model->layers[tie.layer];
+            (void)cs_json_invalid(
+                &kind_place, warnings,
+                "\"%s\" does not sum the gradients of the weights that \"%s\" and \"%s\" "
+                "share: each of their stages updates its own copy",
+                kind->name, borrower->tied_to, borrower->name);
+        }
     }
     if (scenario->parallel) {
         warn_unsharded(sections, scenario, warnings);

@@ -21,33 +21,33 @@ const cs_field cs_workload_fields[] = {
      .doc = "parameters of the network (`sim list models` describes them)",
      .shape = "{parameter: value}"},
     {"device", CS_FIELD_TEXT, offsetof(cs_workload, device), .fallback = "",
-     .doc = "required for a named model: the device for which times are estimated, one of `sim "
-            "list devices` or a device file"},
+     .doc = "device whose times are estimated: one of `sim list devices` or a device file; "
+            "required for a named model"},
     {"precision", CS_FIELD_CHOICE, offsetof(cs_workload, precision), .fallback = "fp32",
      .choices = cs_precision_names,
-     .doc = "type in which the model computes and is stored; the device must support it; except "
-            "with fp32 and tf32, master weights and optimizer states are fp32; fp8, mxfp8 and "
-            "nvfp4 apply to the operands of linear layers, and everything else is bf16; default "
-            "for a file: its torch_dtype, dtype or precision"},
+     .doc = "type of the model's weights and computations, which the device must support; with "
+            "types narrower than fp32 and tf32, master weights and optimizer states are fp32; fp8, "
+            "mxfp8 and nvfp4 apply to the operands of linear layers, and everything else is bf16; "
+            "default for a file: its torch_dtype, dtype or precision"},
     {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
      .choices = cs_granularity_names,
-     .doc = "what a layer of the chain is; layer: as little as possible; block: a block of the "
+     .doc = "size of the layers in the chain; layer: as small as possible; block: a block of the "
             "network"},
     {"recompute", CS_FIELD_BOOL, offsetof(cs_workload, recompute), .fallback = "false",
-     .doc = "full activation recomputation: every layer keeps only its input and runs its forward "
-            "again before its backward, except the last block, which ends with the loss (as in "
+     .doc = "full activation recomputation: every layer saves only its input and repeats its "
+            "forward before its backward, except the last block, which ends with the loss (as in "
             "Megatron-LM, torchtitan, transformers and PyTorch's checkpoint_sequential)"},
     {"recompute_operators", CS_FIELD_LIST, offsetof(cs_workload, recompute_operators),
      .fallback = "", .of = &operator_field,
-     .doc = "selective activation recomputation: operators that keep only their inputs and run "
-            "their forward again before their backward; names, or parts of names between dots, "
-            "like attention, mlp, layers.3 (`sim model --json` lists them)",
+     .doc = "selective activation recomputation: operators that save only their inputs and repeat "
+            "their forward before their backward; names, or parts of names between dots, like "
+            "attention, mlp, layers.3 (`sim model --json` lists them)",
      .shape = "[name, ...]"},
     {"discard_operators", CS_FIELD_LIST, offsetof(cs_workload, discard_operators), .fallback = "",
      .of = &operator_field,
-     .doc = "those of recompute_operators whose results are not kept for other operators either, "
-            "but recomputed before the backward of those (Megatron Core's layernorm, moe_act and "
-            "mla_up_proj; PyTorch's selective checkpointing)",
+     .doc = "recomputed operators whose results are not saved for other operators either, but "
+            "recomputed before the backward of those operators (Megatron Core's layernorm, moe_act "
+            "and mla_up_proj; PyTorch's selective checkpointing)",
      .shape = "[name, ...]"},
     {"lora", CS_FIELD_OBJECT, offsetof(cs_workload, lora), .fallback = "", .of = cs_adapter_fields,
      .size = sizeof(cs_adapters),
@@ -63,7 +63,7 @@ static char *path_of(const cs_workload *workload, const char *name)
     return workload->from ? cs_file_relative(workload->from, name) : strdup(name);
 }
 
-/* A model, a network with its operators, or a config.json of transformers. */
+/* Reads a model, a network with operators, or a config.json of transformers. */
 static cs_status read_described(const cs_workload *workload, const cJSON *root, const char *path,
                                 const cs_json_place *parameters, cs_net *net, cs_error *error)
 {
@@ -75,7 +75,7 @@ static cs_status read_described(const cs_workload *workload, const cJSON *root, 
         return cs_huggingface_read(root, path, workload->parameters, parameters, net, error);
     if (cJSON_GetArraySize(workload->parameters) > 0)
         return cs_json_invalid(parameters, error,
-                               "must be left out: \"%s\" has operators, which have none",
+                               "must be left out: \"%s\" has operators, which have no parameters",
                                workload->name);
     return cs_net_read(root, &place, net, error);
 }
@@ -177,7 +177,7 @@ static const cs_layer *find_layer(const cs_model *model, const char *name)
     return NULL;
 }
 
-/* Its matrices take the part of it that they took, rounded down. */
+/* Sets the update time of a layer and scales those of its matrices, rounded down. */
 static void take_update(cs_layer *layer, cs_time update)
 {
     const double by = layer->update > 0 ? (double)update / (double)layer->update : 0;
@@ -186,14 +186,14 @@ static void take_update(cs_layer *layer, cs_time update)
     layer->update = update;
 }
 
-/* A device's part of a time takes of the measured whole what it does of the estimated one. */
+/* Scales a part's estimate by measured / estimated time of the whole. */
 static cs_time part_of(cs_time part, cs_time estimated, cs_time measured)
 {
     return estimated > 0 ? (cs_time)llround((double)part * ((double)measured / (double)estimated))
                          : part;
 }
 
-/* Of the layer alone, for the samples of the model that takes them. */
+/* Takes the measured times of a layer, for the samples of its model. */
 static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_layer *from,
                             uint32_t samples, cs_error *error)
 {
@@ -264,7 +264,7 @@ static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_
     part->timing = measured->timing;
 }
 
-/* The same where the model is one device's part: in the proportions of the estimates. */
+/* Takes measured times for one device's part of the model, in proportion to the estimates. */
 static cs_status take_parts(const cs_workload *workload, const cs_net *net,
                             const cs_model *measured, const char *origin, uint32_t *n,
                             cs_model *model, cs_error *error)
@@ -308,8 +308,8 @@ static cs_status take_measured(const cs_workload *workload, const cs_net *net, c
         status = cs_model_take_times(model, &measured, path, &n, error);
     if (status == CS_OK && n == 0)
         status = cs_error_add(error, CS_INVALID,
-                              "%s: has no layer of \"%s\" by name: its first is \"%s\", the "
-                              "model's \"%s\"",
+                              "%s: has no layer of \"%s\" by name: its first layer is \"%s\", the "
+                              "model's is \"%s\"",
                               path, model->name, measured.layers[0].name, model->layers[0].name);
     cs_model_finish(&measured);
     free(path);
@@ -336,7 +336,7 @@ cs_status cs_workload_model(const cs_workload *workload, const cs_net *net, cs_m
     return CS_OK;
 }
 
-/* Moves what `from` has into a batch of `model`. */
+/* Moves the layers of `from` into a batch of `model`. */
 static cs_status take_batch(cs_model *model, cs_model *from, cs_error *error)
 {
     cs_model_batch *batches =
