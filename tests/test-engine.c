@@ -498,7 +498,7 @@ static void test_pairs_share(void **state)
 }
 
 /* A message that starts while nothing else is on its links, or on its way there, is alone on them
- * until another one starts that takes one of them (queues.h). A: 4 bytes from 0 to 1, which come to
+ * until another one starts that takes one of them (sole-message.c). A: 4 bytes from 0 to 1, which come to
  * the links at 1000, behind the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to
  * 2, behind `delay`; both go out of device 0. Both have half of that link as long as both are on
  * it:

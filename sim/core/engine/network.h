@@ -21,14 +21,17 @@ typedef struct cs_delivery {
     cs_time delay; /* the latencies; for a plain delay also the bytes */
     bool competes; /* after the delay it joins the network */
     bool at_start; /* it joins when it starts already: the network counts its delay */
-    bool always;   /* each ends `alone` after its start, and need not join */
-    cs_time alone; /* what it takes, if nothing else is on its links, after its end is announced
-                    * for the first time; 0: not known */
+    cs_time alone; /* if nothing else is on its links: from the announcement of its end to that
+                    * end; 0: unknown */
 } cs_delivery;
 
-/* In place of a flow: the message ends, and no flow stands for it; or it cannot start at that time,
- * since its end does not fit. */
-enum { CS_NETWORK_ENDS = UINT32_MAX, CS_NETWORK_OVERFLOWS = UINT32_MAX - 1 };
+/* In place of a flow: the message, which has none, ends; it cannot start at that time, because its
+ * end does not fit; or nothing happens to it, but the network has to be settled. */
+enum {
+    CS_NETWORK_ENDS = UINT32_MAX,
+    CS_NETWORK_OVERFLOWS = UINT32_MAX - 1,
+    CS_NETWORK_DUE = UINT32_MAX - 2
+};
 
 /* Announces: the bytes of `flow`, which stand for `task`, are through at `time`, or come to its
  * links then. *slot is CS_NONE the first time, and what the call left there whenever another time,
@@ -81,7 +84,7 @@ double cs_network_rate(const cs_network *network, uint32_t flow);
 CS_MUST_CHECK bool cs_network_count(cs_network *network, uint32_t cls, uint64_t times,
                                     cs_link_record *links);
 
-/* The rates that were recorded become the caller's, *n of them. */
-cs_rate_sample *cs_network_take_rates(cs_network *network, uint32_t *n);
+/* The rates that were recorded up to a time become the caller's, *n of them. */
+cs_rate_sample *cs_network_take_rates(cs_network *network, cs_time until, uint32_t *n);
 
 #endif
