@@ -161,8 +161,7 @@ static cs_status set_rate(cs_network *network, uint32_t id, double rate, cs_time
     return cs_flow_announce(network, id, flow->end);
 }
 
-/* Shortcut: a flow that has all of its links to itself is a component by itself, and its class knows
- * its rate. Gain: 8 % of the instructions of a ring all-reduce in random order (bench-network ring
+/* Shortcut: a flow that is alone on its links shares with nobody, and its class knows its rate. Gain: 8 % of the instructions of a ring all-reduce in random order (bench-network ring
  * 1024 random). */
 static bool is_sole_user(const cs_network *network, uint32_t id)
 {

@@ -7,8 +7,8 @@
  * links with these, and so on. A link with a single flow is a constant bound on that flow's rate:
  * nothing spreads over it, and a flow is bound by the least of its constant bounds only. So a
  * component of L links with several flows, and F flows of at most R links, takes
- * O(L + F * R * log L). Rounding depends on the order in which links are filled: of equal shares
- * the lowest link comes first. */
+ * O(L + F * R * log L). The order of filling matters for rounding: of equal
+ * shares the lowest link comes first. */
 #include "sim/core/engine/network-state.h"
 
 #include <assert.h>

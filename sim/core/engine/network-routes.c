@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For folded graphs. A message stands for several; its class takes the route of the slowest of
- * them. Classes with the same ends stand for the same messages, so only the first one searches. */
+/* For folded graphs, whose messages represent several each. A class takes the route of the slowest
+ * message that it represents. Classes with the same ends represent the same messages, so only the
+ * first of them searches. */
 typedef struct fold_search {
     uint32_t *last;     /* per device: the last class so far with this source, or CS_NONE */
     uint32_t *previous; /* per class: the class before with the same source, or CS_NONE */
@@ -42,8 +43,8 @@ static cs_status find_slowest(cs_network *network, fold_search *search, uint32_t
     return CS_OK;
 }
 
-/* Finds how many messages a class stands for on each of its links, and the rate that this leaves
- * to one that has the links to itself. */
+/* Finds how many messages a class represents on each of its links, and the rate that remains for
+ * each of them. */
 static cs_status find_weights(cs_network *network, uint32_t number, uint32_t same, cs_error *error)
 {
     cs_message_class *cls = &network->classes[number];
@@ -129,7 +130,7 @@ static int compare_senders(const void *left, const void *right)
 }
 
 /* Gives streams to the messages that the graph itself sends. Messages of a collective have none:
- * its algorithm says which of them wait for which. With fifo the links keep the order. */
+ * its algorithm orders them. With fifo the links keep the order. */
 static cs_status find_streams(cs_network *network, const cs_graph *graph,
                               const cs_platform *platform, cs_error *error)
 {
@@ -195,7 +196,7 @@ cs_status cs_network_find_routes(cs_network *network, const cs_network_load *loa
             cls->sole_time = -1;
         deliveries[i].alone = cls->sole_time > 0 ? cls->sole_time : 0;
     }
-    const bool search_contention = network->has_shortcuts && load->n_pairs == 0; /* of others */
+    const bool search_contention = network->has_shortcuts && load->n_pairs == 0; /* no other jobs */
     return search_contention && !cs_network_find_contention(network, graph, deliveries)
                ? cs_error_no_memory(error)
                : CS_OK;

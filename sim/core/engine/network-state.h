@@ -1,4 +1,4 @@
-/* What the files of the network share. Internal to sim/core/engine. To be read in this order:
+/* The network's state, shared by its files. Internal to sim/core/engine. Read them in this order:
  *
  *   network-routes.c  before the run: the links of each class of messages
  *   contention.c      before the run: which messages can meet others on their links
@@ -26,13 +26,13 @@ typedef struct cs_message_class {
     _Alignas(CS_CACHE_LINE) uint32_t first_link; /* in cs_network.route_links */
     uint32_t n_links;
     uint32_t n_finite; /* its first links, of finite bandwidth: only these can be contended */
-    uint32_t n_shared; /* of these the first ones; the class has the others for itself */
+    uint32_t n_shared; /* its first links that other classes or messages may use too */
     uint32_t stream;   /* whose messages go one at a time; or CS_NONE */
     cs_pair ends;      /* source and target */
     bool at_start;     /* it is served when it starts, or finds its links idle then */
     int64_t bytes;     /* per message */
     double sole_rate;  /* bytes/s of a message that has its links to itself */
-    cs_time sole_time; /* of its bytes at that rate; -1: it does not fit */
+    cs_time sole_time; /* its bytes take this long at that rate; -1: it does not fit */
     cs_time latency;   /* with at_start: from a message's start until it reaches its links */
 } cs_message_class;
 
@@ -63,7 +63,7 @@ typedef struct cs_flow {
 typedef struct cs_link_state {
     uint32_t *flows; /* `few` or allocated */
     uint32_t n, capacity;
-    uint32_t load; /* messages that its flows stand for; n, unless the graph is folded */
+    uint32_t load; /* messages that its flows represent; n, unless the graph is folded */
     uint32_t mark; /* number of the latest walk that visited it */
     double bandwidth;
     double spare;     /* max_min: bandwidth not yet given away */
@@ -101,7 +101,7 @@ typedef struct cs_link_users {
 /* A bound on the rate of flows, for progressive filling (link-shares.c): the share of a link with
  * several flows, or the least share of the links that `flow` has to itself. */
 typedef struct cs_bound {
-    double share; /* of a link with several flows: when it was last computed; it can only rise */
+    double share; /* for a link with several flows: as last computed; it can only rise */
     uint32_t link;
     uint32_t flow; /* or CS_NONE: a link with several flows */
 } cs_bound;
@@ -115,14 +115,14 @@ static inline bool cs_bound_is_tighter(cs_bound a, cs_bound b)
 typedef struct cs_round_share {
     uint32_t cls;
     double rate;
-    cs_time time; /* of all of its bytes at that rate */
+    cs_time time; /* until all of its bytes are through */
 } cs_round_share;
 
 typedef struct cs_repeated_round {
     cs_round_share *shares; /* by task */
     uint32_t n, capacity;
-    cs_id_list flows; /* under way with these shares */
-    cs_id_list ended; /* those of them that have ended */
+    cs_id_list flows; /* in flight with these shares */
+    cs_id_list ended; /* flows of the round that have ended */
 } cs_repeated_round;
 
 /* The flows and links that a change of rates reaches, and scratch of the solver. */
@@ -146,7 +146,7 @@ typedef struct cs_fifo_waiting {
 } cs_fifo_waiting;
 
 typedef struct cs_fifo {
-    cs_fifo_moment now;        /* of the latest settling */
+    cs_fifo_moment now;        /* the latest settling */
     cs_fifo_moment *idle_from; /* per link */
     cs_fifo_waiting *waiting;
     uint32_t n_waiting, cap_waiting;
@@ -154,8 +154,8 @@ typedef struct cs_fifo {
 
 struct cs_network {
     cs_sharing sharing;
-    uint32_t n_tasks;   /* of the graph; later numbers are messages of other jobs */
-    bool has_shortcuts; /* else every message is a flow, solved anew at every change */
+    uint32_t n_tasks;   /* the graph's; later numbers are messages of other jobs */
+    bool has_shortcuts; /* else every message is a flow, and solved again at every change */
     cs_network_announce *announce;
     void *context;
 
@@ -163,7 +163,7 @@ struct cs_network {
     void *class_room;
     uint32_t *route_links, n_route_links, cap_route_links;
     cs_bound *class_bounds; /* per class: the tightest of its links that are not shared */
-    uint32_t *weights; /* folded graphs, per link of a route: messages on it that a flow stands for;
+    uint32_t *weights; /* folded graphs, per link of a route: messages on it that a flow represents;
                         * else NULL */
     uint32_t cap_weights;
     cs_fold_paths fold; /* folded graphs */
@@ -271,7 +271,7 @@ static inline const uint32_t *cs_flow_links(const cs_network *network, const cs_
     return network->route_links + cls->first_link;
 }
 
-/* How many messages a flow stands for on link i of its route. */
+/* How many messages a flow represents on link i of its route. */
 static inline uint32_t cs_flow_weight(const cs_network *network, const cs_flow *flow, uint32_t i)
 {
     return network->weights ? network->weights[network->classes[flow->cls].first_link + i] : 1;
@@ -298,7 +298,7 @@ CS_MUST_CHECK bool cs_round_end(cs_network *network);
 /* Whether the flows that arrived are a round: nothing else is on any link. */
 bool cs_round_is(const cs_network *network);
 
-/* Whether the arrivals, a round, repeat the one that was kept. */
+/* Whether the arrivals, which are a round, repeat the kept round. */
 bool cs_round_repeats(const cs_network *network);
 
 /* Gives the arrivals the kept rates and ends. */

@@ -1,4 +1,4 @@
-/* What the engine calls. */
+/* The functions that the engine calls. */
 #include "sim/core/engine/network.h"
 
 #include "sim/core/engine/network-state.h"

@@ -12,7 +12,7 @@
 #include "sim/core/engine/sources.h"
 #include "sim/core/engine/versions.h"
 
-/* What an event is: one of these, or CS_FLOW + the flow that ends, or arrives at its links. */
+/* Kinds of events; CS_FLOW + a flow: it ends, or arrives at its links. */
 enum {
     CS_TASK_ENDS,
     CS_TASK_RELEASED,  /* its release time has come */
@@ -25,7 +25,7 @@ enum {
 
 /* A class as the inner loop needs it: 32 bytes. */
 typedef struct cs_run_class {
-    cs_time duration; /* of a computation; of a transfer: its delay */
+    cs_time duration; /* a transfer's is its delay */
     uint32_t device;
     uint32_t slot;
     uint32_t first_effect; /* in cs_engine.effects: those at the start, then those at the end */
@@ -79,7 +79,7 @@ typedef struct cs_engine {
     cs_run_class *classes;
     cs_run_host *hosts; /* per class; NULL: no host takes any time */
     cs_effect *effects;
-    cs_span *spans;     /* of a task that has not started: cs_engine_waits */
+    cs_span *spans;     /* per task; before its start: cs_engine_waits */
     uint32_t *versions; /* per task: the version that it read or made; NULL: not asked for */
     cs_versions *weights;
     const uint32_t *current; /* per slot: its current version */
@@ -90,23 +90,23 @@ typedef struct cs_engine {
     cs_event_queue events;
     cs_delay_lines lines;
     cs_network *network;
-    bool network_due;         /* at this instant something joined the network or left it */
-    bool order_devices;       /* the order in which devices start matters */
-    cs_id_list started;       /* transfers that became ready at this instant */
-    cs_id_list passing;       /* started transfers that take no time */
-    cs_id_list wake_list;     /* devices that may have something to start */
-    cs_slowdown *slowdown;    /* NULL: communication does not slow computations down */
-    cs_other_messages others; /* of other jobs */
+    bool network_due;      /* at this instant something joined the network or left it */
+    bool order_devices;    /* devices must start in the order of their numbers */
+    cs_id_list started;    /* transfers that became ready at this instant */
+    cs_id_list passing;    /* started transfers that take no time */
+    cs_id_list wake_list;  /* devices that may have something to start */
+    cs_slowdown *slowdown; /* NULL: communication does not slow computations down */
+    cs_other_messages others;
 
-    cs_time last_end;   /* of the tasks that have ended */
+    cs_time last_end;   /* latest end of a task */
     uint32_t n_ended;   /* tasks */
     uint32_t n_pending; /* tasks under way, or that only wait for their release time */
     uint64_t *times;    /* per class: its tasks that ended; NULL: not counted */
     cs_time *late;      /* with `times` and hosts, per class: total delay by hosts */
 } cs_engine;
 
-/* Fills a state whose graph, platform, options and error are set, except for what single tasks
- * need. The state must be released in either case. */
+/* Fills a state whose graph, platform, options and error are set, except for data of single tasks.
+ * The state must be released in either case. */
 CS_MUST_CHECK cs_status cs_engine_prepare(cs_engine *e, cs_error *error);
 
 /* Prepares the rest, for a run by events. */
