@@ -28,6 +28,9 @@ static cs_status push_event(cs_engine *e, uint32_t what, uint32_t task, cs_time 
     return push_event_at(e, what, task, delay, &slot);
 }
 
+/* For functions that run for each task, and have more than one caller. */
+#define ALWAYS_INLINE __attribute__((always_inline))
+
 /* ---- starting and ending ---- */
 
 static inline const cs_run_class *class_of(const cs_engine *e, uint32_t task)
@@ -42,35 +45,36 @@ static inline cs_status apply_effects(cs_engine *e, uint32_t first, uint32_t n, 
     return cs_memory_apply(&e->memory, e->effects + first, n, task, e->now);
 }
 
-/* A computation or a blocking transfer is ready: its devices may start it. */
+/* A blocking transfer, or a computation of a priority queue, is ready. */
 static cs_status queue_on_devices(cs_engine *e, uint32_t task, const cs_run_class *run)
 {
     cs_device_state *device = &e->devices[run->device];
     const cs_class *cls = cs_graph_class(e->graph, task);
-    bool enough = true;
-    if (run->transfer) {
+    bool enough;
+    if (run->transfer)
         enough =
             cs_ready_add(&device->blocking, task) &&
             (cls->peer == run->device || cs_ready_add(&e->devices[cls->peer].blocking, task)) &&
             cs_engine_wake(e, cls->peer);
-    } else if (e->graph->queues[run->device] == CS_QUEUE_PRIORITY) {
+    else
         enough = cs_ready_add(&device->compute, cs_ready_key(cls->priority, task));
-    } else if (device->head != task) {
-        return CS_OK; /* the program comes to it later */
-    }
     return status_of(enough && cs_engine_wake(e, run->device));
 }
 
 /* All predecessors of a task have ended, and its release time has come. */
-static inline cs_status make_ready(cs_engine *e, uint32_t task)
+static inline ALWAYS_INLINE cs_status make_ready(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
-    return cls->transfer && !cls->blocking ? status_of(cs_id_list_add(&e->started, task))
-                                           : queue_on_devices(e, task, cls);
+    if (cls->transfer && !cls->blocking)
+        return status_of(cs_id_list_add(&e->started, task));
+    if (cls->transfer || e->graph->queues[cls->device] == CS_QUEUE_PRIORITY)
+        return queue_on_devices(e, task, cls);
+    const bool is_next = e->devices[cls->device].head == task;
+    return status_of(!is_next || cs_engine_wake(e, cls->device));
 }
 
 /* All predecessors of a task have ended. */
-static inline cs_status arrive(cs_engine *e, uint32_t task)
+static inline ALWAYS_INLINE cs_status arrive(cs_engine *e, uint32_t task)
 {
     if (!class_of(e, task)->timed)
         return make_ready(e, task);

@@ -11,14 +11,14 @@ static inline bool is_later(cs_fifo_moment a, cs_fifo_moment b)
     return a.time > b.time || (a.time == b.time && a.round > b.round);
 }
 
-static bool announce(cs_network *network, uint32_t what, uint32_t task, cs_time time)
+static inline bool announce(cs_network *network, uint32_t what, uint32_t task, cs_time time)
 {
     uint32_t slot = CS_NONE;
     return network->announce(network->context, what, task, time, &slot);
 }
 
 /* An end that does not fit is an error of the instant in which the message would start. */
-static bool serve(cs_network *network, cs_arrival message, cs_fifo_moment now)
+bool cs_fifo_serve(cs_network *network, cs_arrival message, cs_fifo_moment now)
 {
     cs_fifo *fifo = &network->fifo;
     const cs_message_class *cls = &network->classes[message.what];
@@ -45,14 +45,6 @@ static bool serve(cs_network *network, cs_arrival message, cs_fifo_moment now)
     return start.time == now.time || announce(network, CS_NETWORK_DUE, task, start.time);
 }
 
-cs_status cs_fifo_start(cs_network *network, cs_arrival message, cs_time now)
-{
-    cs_fifo_moment arrival = {0, 0};
-    if (!cs_time_add(now, network->classes[message.what].latency, &arrival.time))
-        return CS_OVERFLOW;
-    return serve(network, message, arrival) ? CS_OK : CS_NO_MEMORY;
-}
-
 cs_status cs_fifo_settle(cs_network *network, cs_time now)
 {
     cs_fifo *fifo = &network->fifo;
@@ -68,7 +60,7 @@ cs_status cs_fifo_settle(cs_network *network, cs_time now)
     }
     cs_arrivals_sort(&network->arrivals);
     for (uint32_t i = 0; i < network->arrivals.n; i++)
-        if (!serve(network, network->arrivals.all[i], fifo->now))
+        if (!cs_fifo_serve(network, network->arrivals.all[i], fifo->now))
             return CS_NO_MEMORY;
     network->arrivals.n = 0;
     return CS_OK;

@@ -227,7 +227,9 @@ CS_MUST_CHECK bool cs_network_find_contention(cs_network *network, const cs_grap
 
 /* ---- fifo.c ---- */
 
-CS_MUST_CHECK cs_status cs_fifo_start(cs_network *network, cs_arrival message, cs_time now);
+/* A message arrives, or will do so after all that are known. False when memory runs out. */
+CS_MUST_CHECK bool cs_fifo_serve(cs_network *network, cs_arrival message, cs_fifo_moment arrival);
+
 CS_MUST_CHECK cs_status cs_fifo_settle(cs_network *network, cs_time now);
 
 /* ---- flows.c ---- */

@@ -181,11 +181,18 @@ cs_status cs_network_settle(cs_network *network, cs_time now)
 
 cs_status cs_network_leave(cs_network *network, cs_time now)
 {
+    const bool fifo = network->sharing == CS_SHARING_FIFO;
     cs_arrivals_sort(&network->starting);
-    for (uint32_t i = 0; i < network->starting.n; i++)
-        CS_TRY(network->sharing == CS_SHARING_FIFO
-                   ? cs_fifo_start(network, network->starting.all[i], now)
-                   : cs_sole_message_start(network, network->starting.all[i], now));
+    for (uint32_t i = 0; i < network->starting.n; i++) {
+        const cs_arrival message = network->starting.all[i];
+        cs_fifo_moment arrival = {0, 0};
+        if (!fifo)
+            CS_TRY(cs_sole_message_start(network, message, now));
+        else if (!cs_time_add(now, network->classes[message.what].latency, &arrival.time))
+            return CS_OVERFLOW;
+        else if (!cs_fifo_serve(network, message, arrival))
+            return CS_NO_MEMORY;
+    }
     network->starting.n = 0;
     return CS_OK;
 }

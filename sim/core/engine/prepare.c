@@ -23,9 +23,9 @@ static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time t
 {
     cs_engine *e = context;
     const uint32_t what = flow == CS_NETWORK_ENDS        ? CS_TASK_ENDS
+                          : flow < CS_NETWORK_DUE        ? CS_FLOW + flow
                           : flow == CS_NETWORK_OVERFLOWS ? CS_TASK_OVERFLOWS
-                          : flow == CS_NETWORK_DUE       ? CS_SETTLE_NETWORK
-                                                         : CS_FLOW + flow;
+                                                         : CS_SETTLE_NETWORK;
     const cs_event event = {time, task, what};
     if (*slot == CS_NONE)
         return announce_first(e, event, slot);

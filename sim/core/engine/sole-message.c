@@ -17,7 +17,7 @@ void cs_sole_message_count(cs_network *network, uint32_t cls, int32_t more)
         network->users[network->route_links[of->first_link + i]].n_flows += (uint32_t)more;
 }
 
-static bool links_idle(const cs_network *network, const cs_message_class *cls, cs_time now)
+static inline bool links_idle(const cs_network *network, const cs_message_class *cls, cs_time now)
 {
     bool idle = true;
     for (uint32_t i = 0; i < cls->n_finite; i++) {
@@ -28,7 +28,7 @@ static bool links_idle(const cs_network *network, const cs_message_class *cls, c
 }
 
 /* Reserves all links of a message until its end. */
-static void reserve_links(cs_network *network, cs_sole_message message)
+static inline void reserve_links(cs_network *network, cs_sole_message message)
 {
     const cs_message_class *cls = &network->classes[message.cls];
     for (uint32_t i = 0; i < cls->n_finite; i++)
