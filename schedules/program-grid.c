@@ -6,24 +6,24 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Layers whose weights are gathered, and whose gradients are reduced, together. */
+/* Layers whose weights are gathered together, and whose gradients are reduced together. */
 typedef struct cs_program_unit {
     uint32_t first, end;
     cs_weights weights;
-    uint32_t gathered; /* the last step that gathers them, */
-    uint32_t computed; /* the last one that computes, */
-    uint32_t summed;   /* and the last one that sums gradients; or CS_NONE */
+    uint32_t gathered; /* last step that gathers its weights; or CS_NONE, as below */
+    uint32_t computed; /* last step that computes */
+    uint32_t summed;   /* last step that sums gradients */
     bool keeps;        /* its weights stay gathered from a forward to its backward */
-    int64_t
-        scattered; /* gradients that are there whole from its backward on (cs_states_scattered) */
+    int64_t scattered; /* bytes of full gradients from its backward on (cs_states_scattered) */
 } unit;
 
-/* A step that the pass goes through, with the layers at its ends. What runs beside is none. */
+/* A step of the pass itself, not of what overlaps with it, and the first and last of its layers. */
 typedef struct passage {
     uint32_t step, head, tail;
     int64_t workspace;
 } passage;
 
+/* A pass on its way through the layers of a stage. Steps are CS_NONE until there is one. */
 typedef struct walk {
     const cs_job *job;
     const cs_program_pass *pass;
@@ -31,25 +31,30 @@ typedef struct walk {
     uint32_t zero; /* the highest ZeRO stage of the job */
     const cs_stage *of;
     const cs_layer *layers;   /* for the job's samples, or NULL */
-    const cs_layer_sum *sums; /* per layer of the stage, by its number less that of the first */
-    unit *units;              /* in the order of the pass */
-    uint32_t n_units, at;     /* `at`: the current one */
-    uint32_t n_gathered;      /* units whose gathers are there */
+    const cs_layer_sum *sums; /* per layer of the stage */
+    const cs_stage_offload *offload;
+
+    cs_program *made;
     passage *passages;
     uint32_t n_passages;
-    cs_program *made;
-    bool open;                 /* what is computed next may be part of the step `computed` */
-    bool begins_unit;          /* nothing of the current unit has been computed yet */
-    uint32_t computed, before; /* the latest computation and the one before it, or CS_NONE */
-    uint32_t exchanged;        /* the latest exchange behind or beside it, or CS_NONE */
-    uint32_t summed;           /* the latest sum of gradients, or CS_NONE */
-    const cs_stage_offload *offload;
-    uint32_t *copies; /* per layer that is offloaded: the step that copies it, in this pass */
-    uint32_t awaited; /* the copy that the layer waits for which the pass has come to, or CS_NONE */
-    cs_weights ready; /* whose gradients wait for more of them */
-    uint32_t reached; /* the layer that the pass has come to */
-    int64_t kept; /* of the layers that it has come to, in a backward of those that it has left */
-    int64_t arrived; /* buffers that the next computation reads */
+    uint32_t computed;  /* latest computation */
+    uint32_t before;    /* computation before that */
+    uint32_t exchanged; /* latest exchange after `computed`, or overlapped with it */
+    uint32_t summed;    /* latest sum of gradients */
+    bool open;          /* the next piece may extend step `computed` */
+
+    unit *units; /* in the order of the pass */
+    uint32_t n_units;
+    uint32_t at;         /* current unit */
+    uint32_t n_gathered; /* units whose gathers have been added */
+    bool begins_unit;    /* nothing of the current unit has been computed yet */
+    cs_weights ready;    /* weights whose gradients wait until a bucket is full */
+
+    uint32_t layer;   /* current layer */
+    int64_t kept;     /* activations of the layers so far; in a backward, of those behind it */
+    int64_t arrived;  /* buffers that the next computation reads */
+    uint32_t *copies; /* per offloaded layer: the step that copies it, in this pass */
+    uint32_t awaited; /* copy that the current layer waits for */
 } walk;
 
 static bool goes_up(const walk *w)
@@ -57,7 +62,7 @@ static bool goes_up(const walk *w)
     return w->pass->kind == CS_FORWARD || w->pass->kind == CS_RECOMPUTE;
 }
 
-/* It makes gradients of weights. */
+/* Whether the pass computes gradients of weights. */
 static bool makes_gradients(const walk *w)
 {
     return w->pass->kind == CS_BACKWARD || w->pass->kind == CS_BACKWARD_WEIGHT;
@@ -109,7 +114,7 @@ static cs_purpose purpose_of(cs_axes_name axes)
     }
 }
 
-/* What a layer has while a pass goes through it. */
+/* Workspace of a layer while the pass computes it. */
 static int64_t workspace_of(const walk *w, uint32_t layer)
 {
     const int64_t bytes = sum_of(w, layer)->workspace_bytes - (goes_up(w) ? 0 : w->pass->entered);
@@ -123,30 +128,18 @@ static void go_through(walk *w, uint32_t step, uint32_t layer)
 
 /* ---- computations ---- */
 
-/* Some gradients are scattered after each micro-batch. */
-static bool scatters_each(const walk *w)
-{
-    return cs_states_scatters_each(w->job, w->zero);
-}
-
-/* A backward waits until the gradients of the unit before the last have gone. */
-static uint32_t scattered_before(const walk *w)
-{
-    return w->begins_unit && w->at >= 2 && makes_gradients(w) && scatters_each(w)
-               ? w->units[w->at - 2].summed
-               : CS_NONE;
-}
-
 static void begin_computation(walk *w, uint32_t layer)
 {
-    const bool first = w->computed == CS_NONE;
+    const bool first = w->computed == CS_NONE, gradients = makes_gradients(w) && w->begins_unit;
     const uint32_t id = add_step(w, w->pass->kind);
     cs_program_step *step = step_at(w, id);
     if (first && w->exchanged == CS_NONE)
         step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;
     wait_for(step, w->exchanged);
     wait_for(step, w->units[w->at].gathered);
-    wait_for(step, scattered_before(w));
+    /* at most two units have full gradients: this one, and the one before until it is scattered */
+    if (gradients && w->at >= 2 && cs_states_scatters_each(w->job, w->zero))
+        wait_for(step, w->units[w->at - 2].summed);
     wait_for(step, w->awaited);
     w->awaited = CS_NONE;
     if (first && w->pass->kind == CS_FORWARD) {
@@ -155,7 +148,7 @@ static void begin_computation(walk *w, uint32_t layer)
         cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, w->pass->recompute ? input : 0, false);
         cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->pass->reads, false);
     }
-    if (w->begins_unit && makes_gradients(w))
+    if (gradients)
         cs_step_add_effect(step, CS_MEMORY_GRADIENTS, w->units[w->at].scattered, false);
     cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->arrived, true);
     w->arrived = 0;
@@ -172,7 +165,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The number of a layer that is offloaded, or CS_NONE. */
+/* Number of a layer among those that are offloaded; or CS_NONE. */
 static uint32_t offloaded(const walk *w, uint32_t l)
 {
     const cs_stage_offload *of = w->offload;
@@ -180,42 +173,40 @@ static uint32_t offloaded(const walk *w, uint32_t l)
     return number < of->n ? number : CS_NONE;
 }
 
-/* Bytes of a layer that are a tensor of their own, since they are copied. */
-static int64_t apart(const walk *w, uint32_t l)
+/* Bytes of a layer's activations that are offloaded. They are a separate tensor. */
+static int64_t offloaded_bytes(const walk *w, uint32_t l)
 {
     const uint32_t number = offloaded(w, l);
     return number == CS_NONE || w->pass->kind == CS_BACKWARD_WEIGHT ? 0 : w->offload->bytes[number];
 }
 
-/* With recomputation of the stage its input is there from the forward to the end. */
-static void keep(walk *w, uint32_t l)
-{
-    const int64_t kept = w->kept + sum_of(w, l)->kept_bytes;
-    const int64_t input = w->job->stages[w->stage].input_bytes;
-    int64_t bytes = kept - w->kept;
-    if (w->pass->recompute)
-        bytes = w->pass->kind == CS_FORWARD ? 0 : larger(kept, input) - larger(w->kept, input);
-    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, bytes - apart(w, l), false);
-    cs_step_add_offloaded(step_at(w, w->computed), apart(w, l), false);
-    w->kept = kept;
-}
-
+/* Adds computation of a layer to the current step, or to a new one. */
 static void compute(walk *w, uint32_t layer, cs_time duration, cs_time host)
 {
     if (!w->open)
         begin_computation(w, layer);
-    if (goes_up(w) && w->reached != layer)
-        keep(w, layer);
-    w->reached = layer;
+    cs_program_step *step = step_at(w, w->computed);
+    if (goes_up(w) && w->layer != layer) {
+        /* save activations; if the stage is recomputed, its input is there from the forward on */
+        const int64_t kept = w->kept + sum_of(w, layer)->kept_bytes,
+                      apart = offloaded_bytes(w, layer);
+        const int64_t input = w->job->stages[w->stage].input_bytes;
+        int64_t bytes = kept - w->kept;
+        if (w->pass->recompute)
+            bytes = w->pass->kind == CS_FORWARD ? 0 : larger(kept, input) - larger(w->kept, input);
+        cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, bytes - apart, false);
+        cs_step_add_offloaded(step, apart, false);
+        w->kept = kept;
+    }
+    w->layer = layer;
     passage *last = &w->passages[w->n_passages - 1];
-    const int64_t workspace = workspace_of(w, layer);
     last->tail = layer;
-    last->workspace = workspace > last->workspace ? workspace : last->workspace;
-    step_at(w, w->computed)->duration += duration;
-    step_at(w, w->computed)->host += host;
+    last->workspace = larger(last->workspace, workspace_of(w, layer));
+    step->duration += duration;
+    step->host += host;
 }
 
-/* The host waits for what was computed last; what follows is another step. */
+/* The host waits for the latest computation, so the next one is another step. */
 static void wait_for_device(walk *w)
 {
     step_at(w, w->computed)->syncs = true;
@@ -224,37 +215,7 @@ static void wait_for_device(walk *w)
 
 /* ---- exchanges ---- */
 
-static cs_kind kind_of(cs_exchange_kind kind)
-{
-    static const cs_kind kinds[] = {[CS_EXCHANGE_ALL_REDUCE] = CS_ALL_REDUCE,
-                                    [CS_EXCHANGE_ALL_GATHER] = CS_ALL_GATHER,
-                                    [CS_EXCHANGE_REDUCE_SCATTER] = CS_REDUCE_SCATTER,
-                                    [CS_EXCHANGE_ALL_TO_ALL] = CS_ALL_TO_ALL,
-                                    [CS_EXCHANGE_SHIFT] = CS_SHIFT,
-                                    [CS_EXCHANGE_HALO] = CS_HALO,
-                                    [CS_EXCHANGE_BROADCAST] = CS_BROADCAST};
-    return kinds[kind];
-}
-
-/* It begins with the latest computation, or behind the exchange that runs beside that already. */
-static void begin_beside(walk *w, cs_program_step *step, int64_t bytes)
-{
-    const cs_program_step *beside = step_at(w, w->computed);
-    step->flags = beside->flags & (CS_STEP_BEGINS | CS_STEP_RECEIVES);
-    for (uint32_t i = 0; i < beside->n_waits; i++)
-        wait_for(step, beside->waits[i]);
-    wait_for(step, w->before);
-    cs_step_add_effect(step, CS_MEMORY_BUFFERS, bytes, false);
-    w->arrived += bytes;
-}
-
-/* It is done where its summands are, which the layer's workspace has. */
-static bool is_sum(const cs_exchange *what)
-{
-    return what->kind == CS_EXCHANGE_ALL_REDUCE || what->kind == CS_EXCHANGE_REDUCE_SCATTER;
-}
-
-/* There is something to exchange. */
+/* Whether there is something to exchange. */
 static bool is_needed(const walk *w, const cs_exchange *what)
 {
     return what->bytes + what->bytes_back > 0 &&
@@ -263,18 +224,34 @@ static bool is_needed(const walk *w, const cs_exchange *what)
 
 static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
 {
-    const cs_axes_name axes = what->axes;
-    const bool beside = what->beside && w->computed != CS_NONE;
+    static const cs_kind kinds[] = {[CS_EXCHANGE_ALL_REDUCE] = CS_ALL_REDUCE,
+                                    [CS_EXCHANGE_ALL_GATHER] = CS_ALL_GATHER,
+                                    [CS_EXCHANGE_REDUCE_SCATTER] = CS_REDUCE_SCATTER,
+                                    [CS_EXCHANGE_ALL_TO_ALL] = CS_ALL_TO_ALL,
+                                    [CS_EXCHANGE_SHIFT] = CS_SHIFT,
+                                    [CS_EXCHANGE_HALO] = CS_HALO,
+                                    [CS_EXCHANGE_BROADCAST] = CS_BROADCAST};
     if (!is_needed(w, what))
         return;
-    const uint32_t id = add_step(w, kind_of(what->kind));
+    const uint32_t id = add_step(w, kinds[what->kind]);
     cs_program_step *step = step_at(w, id);
-    step->axes = axes;
-    step->purpose = purpose_of(axes);
+    step->axes = what->axes;
+    step->purpose = purpose_of(what->axes);
     step->bytes = what->bytes;
     step->bytes_back = what->bytes_back;
-    if (beside) {
-        begin_beside(w, step, is_sum(what) ? 0 : what->bytes + what->bytes_back);
+    if (what->beside && w->computed != CS_NONE) {
+        /* it begins with the latest computation, or after the exchange that overlaps with that; a
+         * sum stays where its summands are, in the layer's workspace */
+        const cs_program_step *beside = step_at(w, w->computed);
+        const bool sum =
+            what->kind == CS_EXCHANGE_ALL_REDUCE || what->kind == CS_EXCHANGE_REDUCE_SCATTER;
+        const int64_t bytes = sum ? 0 : what->bytes + what->bytes_back;
+        step->flags = beside->flags & (CS_STEP_BEGINS | CS_STEP_RECEIVES);
+        for (uint32_t i = 0; i < beside->n_waits; i++)
+            wait_for(step, beside->waits[i]);
+        wait_for(step, w->before);
+        cs_step_add_effect(step, CS_MEMORY_BUFFERS, bytes, false);
+        w->arrived += bytes;
     } else {
         if (w->computed == CS_NONE && w->exchanged == CS_NONE)
             step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;
@@ -290,8 +267,8 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
 
 /* ---- weights and gradients ---- */
 
-/* Adds exchanges of weights or their gradients, one behind the other; returns the last one, or
- * `after` where there is none. */
+/* Adds exchanges of weights or gradients, one after the other; returns the last one, or `after` if
+ * there are none. */
 static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs_purpose purpose,
                            uint32_t after)
 {
@@ -307,12 +284,11 @@ static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs
     return after;
 }
 
-/* At stage 3: gathers the weights of the next unit, if it lacks them. Its end frees them, unless
- * they stay. */
+/* ZeRO stage 3: gathers the weights of the next unit, unless they stayed gathered. */
 static void gather(walk *w)
 {
-    unit *next = &w->units[w->n_gathered++];
-    const uint32_t ahead = w->job->states.prefetch + 1, number = w->n_gathered - 1;
+    const uint32_t number = w->n_gathered++, ahead = w->job->states.prefetch + 1;
+    unit *next = &w->units[number];
     const uint32_t before = number == 0 ? CS_NONE : w->units[number - 1].gathered;
     const uint32_t first = w->made->n;
     cs_state_exchange all[CS_STATES_MOST];
@@ -336,87 +312,51 @@ static bool needs_weights(const walk *w)
     return w->zero >= 3 && w->pass->kind != CS_BACKWARD_WEIGHT && w->pass->kind != CS_UPDATE;
 }
 
-/* Whether gathered weights are freed at the end of their unit. */
-static bool frees_weights(const walk *w, const unit *of)
+/* Sums the gradients that are complete at the end of the current unit, overlapped with what is
+ * computed next: the unit's own at ZeRO stage 3; others once they fill a bucket, or when the pass
+ * ends. */
+static void sum_gradients(walk *w)
 {
-    return needs_weights(w) && (!of->keeps || w->pass->releases);
-}
-
-static int64_t gathered_bytes(const walk *w, const unit *of)
-{
-    cs_state_exchange all[CS_STATES_MOST];
-    const uint32_t n = cs_states_gather(w->job, &of->weights, all);
-    int64_t bytes = n > 0 ? cs_states_cast(w->job, &of->weights) : 0;
-    for (uint32_t i = 0; i < n; i++)
-        bytes += all[i].bytes;
-    return bytes;
-}
-
-/* Weights whose gradients are summed at the end of the current unit: its own at stage 3; others
- * once they fill a bucket, or when the pass ends. */
-static cs_weights take_ready(walk *w)
-{
-    cs_weights now = {.at[3] = w->units[w->at].weights.at[3]};
-    cs_weights others = w->units[w->at].weights;
+    unit *of = &w->units[w->at];
+    cs_weights now = {.at[3] = of->weights.at[3]}, others = of->weights;
     others.at[3] = (cs_weight_bytes){0};
     cs_weights_add(&w->ready, &others);
     if (w->at + 1 == w->n_units || cs_states_fill_bucket(w->job, &w->ready)) {
         cs_weights_add(&now, &w->ready);
         w->ready = (cs_weights){0};
     }
-    return now;
-}
-
-/* Gradients are summed beside what is computed next. */
-static void sum_gradients(walk *w)
-{
-    unit *of = &w->units[w->at];
-    const cs_weights weights = take_ready(w);
     const uint32_t first = w->made->n, before = w->summed;
     cs_state_exchange all[CS_STATES_MOST];
-    const uint32_t n =
-        w->job->passes_only ? 0 : cs_states_reduce(w->job, &weights, w->pass->last, all);
+    const uint32_t n = w->job->passes_only ? 0 : cs_states_reduce(w->job, &now, w->pass->last, all);
     if (n == 0)
         return;
     w->summed = of->summed = add_states(w, all, n, CS_PURPOSE_GRADIENTS, w->computed);
     wait_for(step_at(w, first), before);
     if (before == CS_NONE)
         step_at(w, first)->flags |= CS_STEP_SUMS;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         if (all[i].each)
             cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GRADIENTS, -all[i].bytes, true);
-    }
-}
-
-static void begin_unit(walk *w)
-{
-    const uint32_t until = w->at + w->job->states.prefetch + 1;
-    while (needs_weights(w) && w->n_gathered < w->n_units && w->n_gathered < until)
-        gather(w);
-    w->open = w->open && !makes_gradients(w) && !needs_weights(w);
-    w->begins_unit = true;
 }
 
 static void leave_unit(walk *w)
 {
     const unit *of = &w->units[w->at];
-    if (frees_weights(w, of))
-        cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_GATHERED, -gathered_bytes(w, of),
-                           true);
+    if (needs_weights(w) && (!of->keeps || w->pass->releases)) { /* frees gathered weights */
+        cs_state_exchange all[CS_STATES_MOST];
+        const uint32_t n = cs_states_gather(w->job, &of->weights, all);
+        int64_t bytes = n > 0 ? cs_states_cast(w->job, &of->weights) : 0;
+        for (uint32_t i = 0; i < n; i++)
+            bytes += all[i].bytes;
+        cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_GATHERED, -bytes, true);
+    }
     if (makes_gradients(w))
         sum_gradients(w);
 }
 
-static void end_unit(walk *w)
-{
-    w->units[w->at].computed = w->computed;
-    if (!w->job->states.gather_once)
-        leave_unit(w);
-}
-
 /* ---- layers ---- */
 
-/* `again`: of a forward that runs again. */
+/* The exchanges in a gap between pieces of a layer. `again`: in a forward that is repeated. */
 static void exchange_all(walk *w, uint32_t l, uint32_t gap, bool backward, bool again)
 {
     const cs_layer *layer = &w->layers[l];
@@ -437,8 +377,8 @@ static bool has_beside(const walk *w, const cs_layer *layer, uint32_t gap, bool 
     return false;
 }
 
-/* What runs beside a piece begins with it: the piece then begins a step. It stands behind the
- * piece in its layer, or in front of the next layer. */
+/* An exchange that overlaps with a piece starts with it, so the piece begins a step. The exchange
+ * is in the gap after the piece, or in the first gap of the next layer. */
 static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
 {
     const cs_layer *layer = &w->layers[l];
@@ -451,7 +391,7 @@ static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
     w->open &= !beside;
 }
 
-/* `again`: without what stands behind all that backward reads. */
+/* `again`: repeats what the backward reads. */
 static void go_forward(walk *w, uint32_t l, const cs_layer *layer, bool again)
 {
     for (uint32_t gap = 0; gap <= layer->n_pieces; gap++) {
@@ -484,21 +424,22 @@ static void go_back(walk *w, uint32_t l, const cs_layer *layer)
     }
 }
 
+/* Frees the activations of a layer after its backward, except the stage's input until the end. */
 static void release(walk *w, uint32_t l)
 {
     const cs_layer_sum *stage = &w->job->stages[w->stage];
     const int64_t least = w->pass->recompute ? stage->input_bytes : 0;
     const int64_t all = stage->kept_bytes, left = w->kept + sum_of(w, l)->kept_bytes;
-    const bool ends = l == w->of->first_layer;
-    const int64_t bytes = larger(all - w->kept, least) - (ends ? 0 : larger(all - left, least));
-    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, apart(w, l) - bytes, true);
-    cs_step_add_offloaded(step_at(w, w->computed), -apart(w, l), true);
+    const int64_t stays = l == w->of->first_layer ? 0 : larger(all - left, least);
+    const int64_t bytes = larger(all - w->kept, least) - stays, apart = offloaded_bytes(w, l);
+    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, apart - bytes, true);
+    cs_step_add_offloaded(step_at(w, w->computed), -apart, true);
     w->kept = left;
 }
 
 /* ---- copies to the host and back ---- */
 
-/* Begins when what was computed before has ended. */
+/* Copies an offloaded layer after the latest computation. */
 static void copy(walk *w, uint32_t number)
 {
     const int64_t bytes = w->offload->bytes[number];
@@ -514,7 +455,7 @@ static void copy(walk *w, uint32_t number)
     w->open = false;
 }
 
-/* What begins to come back with the backward of a layer. */
+/* Starts the copies that come back from the host while the backward computes a layer. */
 static void fetch(walk *w, uint32_t number)
 {
     const cs_stage_offload *of = w->offload;
@@ -527,7 +468,7 @@ static void fetch(walk *w, uint32_t number)
             copy(w, number - i);
 }
 
-/* A layer that the pass comes to waits for its copy, or for one that makes room. */
+/* A layer waits for its own copy from the host, or for a copy to the host that makes room. */
 static void begin_layer(walk *w, uint32_t l)
 {
     const cs_stage_offload *of = w->offload;
@@ -541,13 +482,6 @@ static void begin_layer(walk *w, uint32_t l)
         return;
     w->awaited = w->copies[number - behind];
     w->open = false;
-}
-
-static void end_layer(walk *w, uint32_t l)
-{
-    const uint32_t number = offloaded(w, l);
-    if (number != CS_NONE && w->pass->kind == CS_FORWARD)
-        copy(w, number);
 }
 
 static void walk_layer(walk *w, uint32_t l)
@@ -568,17 +502,12 @@ static void walk_layer(walk *w, uint32_t l)
     }
     if (!up && w->pass->kind != CS_BACKWARD_INPUT)
         release(w, l);
-    end_layer(w, l);
+    const uint32_t number = offloaded(w, l);
+    if (number != CS_NONE && w->pass->kind == CS_FORWARD)
+        copy(w, number);
 }
 
 /* ---- passes ---- */
-
-/* A layer that a passage and the next one share keeps its workspace in between. */
-static int64_t carried(const walk *w, uint32_t i)
-{
-    const bool shared = i + 1 < w->n_passages && w->passages[i].tail == w->passages[i + 1].head;
-    return shared ? workspace_of(w, w->passages[i].tail) : 0;
-}
 
 static void end_pass(walk *w)
 {
@@ -586,7 +515,11 @@ static void end_pass(walk *w)
     int64_t had = 0;
     for (uint32_t i = 0; i < w->n_passages; i++) {
         cs_program_step *step = step_at(w, w->passages[i].step);
-        const int64_t has = w->passages[i].workspace, stays = carried(w, i);
+        /* a layer that goes on in the next step keeps its workspace */
+        const bool goes_on =
+            i + 1 < w->n_passages && w->passages[i].tail == w->passages[i + 1].head;
+        const int64_t has = w->passages[i].workspace;
+        const int64_t stays = goes_on ? workspace_of(w, w->passages[i].tail) : 0;
         cs_step_add_effect(step, CS_MEMORY_WORKSPACE, has - had, false);
         cs_step_add_effect(step, CS_MEMORY_WORKSPACE, stays - has, true);
         had = stays;
@@ -609,18 +542,24 @@ static void end_pass(walk *w)
 static void walk_stage(walk *w)
 {
     for (w->at = 0; w->at < w->n_units; w->at++) {
-        const unit *of = &w->units[w->at];
-        begin_unit(w);
+        unit *of = &w->units[w->at];
+        const uint32_t until = w->at + w->job->states.prefetch + 1;
+        while (needs_weights(w) && w->n_gathered < w->n_units && w->n_gathered < until)
+            gather(w);
+        w->open = w->open && !makes_gradients(w) && !needs_weights(w);
+        w->begins_unit = true;
         for (uint32_t i = 0; i < of->end - of->first; i++)
             walk_layer(w, goes_up(w) ? of->first + i : of->end - 1 - i);
-        end_unit(w);
+        of->computed = w->computed;
+        if (!w->job->states.gather_once)
+            leave_unit(w);
     }
     for (w->at = 0; w->job->states.gather_once && w->at < w->n_units; w->at++)
         leave_unit(w);
     end_pass(w);
 }
 
-/* Adds messages of equal size, one behind the other. */
+/* Adds messages of equal size, one after the other. */
 static uint32_t add_messages(walk *w, cs_kind kind, cs_axes_name axes, int64_t bytes, uint32_t n,
                              uint32_t after)
 {
@@ -632,7 +571,8 @@ static uint32_t add_messages(walk *w, cs_kind kind, cs_axes_name axes, int64_t b
     return after;
 }
 
-/* What the update of Muon's matrices waits for; returns the last step, CS_NONE: nothing. */
+/* Adds the exchanges that the update of Muon's matrices waits for; returns the last one, or
+ * CS_NONE. */
 static uint32_t exchange_matrices(walk *w)
 {
     if (!w->job->matrices)
@@ -652,7 +592,7 @@ static uint32_t exchange_matrices(walk *w)
     return last;
 }
 
-/* The update of what a device has of the states; then the weights are gathered. */
+/* Updates the device's shard of the states; then the weights are gathered. */
 static void make_update(walk *w)
 {
     const cs_weights all =
@@ -675,7 +615,7 @@ static void make_update(walk *w)
         step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, id))->flags |= CS_STEP_READY;
 }
 
-/* ---- what passes have in common ---- */
+/* ---- what the passes over a stage share ---- */
 
 static cs_status sum_layers(cs_program_stage *made, cs_error *error)
 {
@@ -771,26 +711,6 @@ cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error)
 
 /* ---- the whole ---- */
 
-static void take_units(walk *w, const cs_program_stage *stage)
-{
-    w->n_units = stage->n_units;
-    for (uint32_t i = 0; i < w->n_units; i++)
-        w->units[i] = stage->units[goes_up(w) ? w->n_units - 1 - i : i];
-}
-
-/* No more steps than each layer has computations, exchanges, gathers, sums and a copy. */
-static size_t most_steps(const walk *w)
-{
-    size_t n = 1 + CS_STATES_MOST;
-    for (uint32_t l = w->of->first_layer; l < w->of->end_layer; l++) {
-        n += 3 + 2 * CS_STATES_MOST_OF_LAYER;
-        if (w->layers)
-            n += 2 * ((size_t)w->layers[l].n_pieces + w->layers[l].n_exchanges);
-    }
-    return n;
-}
-
-/* Room for most steps is a multiple of what is used: it is not zeroed. */
 cs_status cs_program_make_grid(const cs_program_stage *stage, const cs_program_pass *pass,
                                cs_program *program, cs_error *error)
 {
@@ -809,15 +729,24 @@ cs_status cs_program_make_grid(const cs_program_stage *stage, const cs_program_p
               .summed = CS_NONE,
               .offload = &stage->offload,
               .awaited = CS_NONE,
-              .reached = CS_NONE};
-    const size_t most = most_steps(&w);
+              .layer = CS_NONE};
+    /* at most: each layer's computations, exchanges, gathers, sums and a copy; not zeroed, because
+     * a small part is used */
+    size_t most = 1 + CS_STATES_MOST;
+    for (uint32_t l = w.of->first_layer; l < w.of->end_layer; l++) {
+        most += 3 + 2 * CS_STATES_MOST_OF_LAYER;
+        if (w.layers)
+            most += 2 * ((size_t)w.layers[l].n_pieces + w.layers[l].n_exchanges);
+    }
     w.units = malloc(stage->n_units * sizeof(*w.units));
     w.passages = malloc(most * sizeof(*w.passages));
     w.copies = malloc((stage->offload.n + 1ULL) * sizeof(*w.copies));
     program->steps = malloc(most * sizeof(*program->steps));
     const bool room = w.units && w.passages && w.copies && program->steps;
     if (room) {
-        take_units(&w, stage);
+        w.n_units = stage->n_units;
+        for (uint32_t i = 0; i < w.n_units; i++)
+            w.units[i] = stage->units[goes_up(&w) ? w.n_units - 1 - i : i];
         if (pass->kind == CS_UPDATE)
             make_update(&w);
         else

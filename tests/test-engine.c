@@ -498,7 +498,7 @@ static void test_pairs_share(void **state)
 }
 
 /* A message that starts while nothing else is on its links, or on its way there, is alone on them
- * until a message starts that shares a link (queues.h). A: 4 bytes from 0 to 1, which reach the
+ * until a message starts that shares a link (sole-message.c). A: 4 bytes from 0 to 1, which reach the
  * links at 1000, after the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to 2,
  * after `delay`; both leave device 0. Both have half of that link while both are on it:
  *

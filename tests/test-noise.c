@@ -287,27 +287,35 @@ static void test_others(void **state)
     }
 }
 
-/* Rates of the first case above, and of sharing: only ours, in order, 0 at the end. */
-static void test_rates(void **state)
+static void expect_rates(cs_sharing sharing, const cs_rate_sample *wanted, uint32_t n)
 {
-    (void)state;
-    scene s = open_scene(SWITCH, 3, CS_SHARING_MAX_MIN);
-    /* both into 2: half each until the shorter one is through at 2 us, then all */
+    scene s = open_scene(SWITCH, 3, sharing);
     (void)add_transfer(&s, 0, 2, 1000, 0);
     (void)add_transfer(&s, 1, 2, 2000, 0);
     finish_graph(&s);
     const cs_engine_options options = {.record_rates = true};
-    static const cs_rate_sample wanted[] = {
-        {0, 5e8, 0}, {0, 5e8, 1}, {2000000, 0, 0}, {2000000, 1e9, 1}, {3000000, 0, 1}};
     cs_trace trace = run_engine(&s, &options);
-    assert_int_equal(trace.n_rates, ROWS(wanted));
-    for (uint32_t i = 0; i < ROWS(wanted); i++) {
+    assert_int_equal(trace.n_rates, n);
+    for (uint32_t i = 0; i < n; i++) {
         expect_int("time", wanted[i].time, trace.rates[i].time);
         expect_int("task", wanted[i].task, trace.rates[i].task);
         expect_double("rate", wanted[i].rate, trace.rates[i].rate);
     }
     cs_trace_finish(&trace);
     close_scene(&s);
+}
+
+/* Two messages into device 2, whose link carries 1 GB/s. max_min: half each until the shorter one
+ * is through at 2 us, then all. fifo: all for 1 us, then all for 2 us. */
+static void test_rates(void **state)
+{
+    (void)state;
+    static const cs_rate_sample shared[] = {
+        {0, 5e8, 0}, {0, 5e8, 1}, {2000000, 0, 0}, {2000000, 1e9, 1}, {3000000, 0, 1}};
+    static const cs_rate_sample in_turn[] = {
+        {0, 1e9, 0}, {1000000, 0, 0}, {1000000, 1e9, 1}, {3000000, 0, 1}};
+    expect_rates(CS_SHARING_MAX_MIN, shared, ROWS(shared));
+    expect_rates(CS_SHARING_FIFO, in_turn, ROWS(in_turn));
 }
 
 /* A run that others outlast: without tasks it is over at 0, and one that cannot go on is found. */

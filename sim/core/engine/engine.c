@@ -13,11 +13,6 @@ static inline cs_status status_of(bool enough_memory)
     return enough_memory ? CS_OK : CS_NO_MEMORY;
 }
 
-static inline cs_status call(cs_engine *e, uint32_t device)
-{
-    return status_of(cs_engine_call(e, device));
-}
-
 static inline cs_status push_event_at(cs_engine *e, uint32_t what, uint32_t task, cs_time delay,
                                       uint32_t *slot)
 {
@@ -33,6 +28,9 @@ static cs_status push_event(cs_engine *e, uint32_t what, uint32_t task, cs_time 
     return push_event_at(e, what, task, delay, &slot);
 }
 
+/* For functions that run for each task, and have more than one caller. */
+#define ALWAYS_INLINE __attribute__((always_inline))
+
 /* ---- starting and ending ---- */
 
 static inline const cs_run_class *class_of(const cs_engine *e, uint32_t task)
@@ -47,33 +45,36 @@ static inline cs_status apply_effects(cs_engine *e, uint32_t first, uint32_t n, 
     return cs_memory_apply(&e->memory, e->effects + first, n, task, e->now);
 }
 
-static inline cs_status make_ready(cs_engine *e, uint32_t task)
+/* A blocking transfer, or a computation of a priority queue, is ready. */
+static cs_status queue_on_devices(cs_engine *e, uint32_t task, const cs_run_class *run)
 {
-    const cs_run_class *cls = class_of(e, task);
-    uint32_t device = cls->device;
-    if (!cls->transfer) {
-        cs_status status = CS_OK;
-        if (e->graph->queues[device] == CS_QUEUE_PRIORITY) {
-            int32_t priority = cs_graph_class(e->graph, task)->priority;
-            status = status_of(cs_ready_add(&e->compute[device], cs_ready_key(priority, task)));
-        } else if (e->devices[device].head != task) {
-            return CS_OK; /* its turn comes later */
-        }
-        return status == CS_OK ? call(e, device) : status;
-    }
-    if (!cls->blocking)
-        return status_of(cs_id_list_add(&e->started, task));
-    uint32_t peer = cs_graph_class(e->graph, task)->peer;
-    cs_status status = status_of(cs_ready_add(&e->blocking[device], task));
-    if (status == CS_OK && peer != device)
-        status = status_of(cs_ready_add(&e->blocking[peer], task));
-    if (status == CS_OK)
-        status = call(e, device);
-    return status == CS_OK ? call(e, peer) : status;
+    cs_device_state *device = &e->devices[run->device];
+    const cs_class *cls = cs_graph_class(e->graph, task);
+    bool enough;
+    if (run->transfer)
+        enough =
+            cs_ready_add(&device->blocking, task) &&
+            (cls->peer == run->device || cs_ready_add(&e->devices[cls->peer].blocking, task)) &&
+            cs_engine_wake(e, cls->peer);
+    else
+        enough = cs_ready_add(&device->compute, cs_ready_key(cls->priority, task));
+    return status_of(enough && cs_engine_wake(e, run->device));
 }
 
-/* All that the task waited for has ended: it is ready, unless its release time is still to come. */
-static cs_status arrive(cs_engine *e, uint32_t task)
+/* All predecessors of a task have ended, and its release time has come. */
+static inline ALWAYS_INLINE cs_status make_ready(cs_engine *e, uint32_t task)
+{
+    const cs_run_class *cls = class_of(e, task);
+    if (cls->transfer && !cls->blocking)
+        return status_of(cs_id_list_add(&e->started, task));
+    if (cls->transfer || e->graph->queues[cls->device] == CS_QUEUE_PRIORITY)
+        return queue_on_devices(e, task, cls);
+    const bool is_next = e->devices[cls->device].head == task;
+    return status_of(!is_next || cs_engine_wake(e, cls->device));
+}
+
+/* All predecessors of a task have ended. */
+static inline ALWAYS_INLINE cs_status arrive(cs_engine *e, uint32_t task)
 {
     if (!class_of(e, task)->timed)
         return make_ready(e, task);
@@ -81,32 +82,22 @@ static cs_status arrive(cs_engine *e, uint32_t task)
     cs_time release = cls->release + cls->interval * e->graph->tasks[task].item;
     if (release <= e->now)
         return make_ready(e, task);
-    e->spans[task] = cs_engine_waits(1); /* for that time */
+    e->spans[task] = cs_engine_waits(1); /* for its release time */
     e->n_pending++;
     return push_event(e, CS_TASK_RELEASED, task, release - e->now);
 }
 
-/* A device is idle again. If it holds up a blocking transfer, so is perhaps the other end's turn. */
-static inline cs_status free_device(cs_engine *e, uint32_t device)
+/* A device is idle again. If a blocking transfer is next, its other end may start it. */
+static cs_status free_device(cs_engine *e, uint32_t device)
 {
+    const uint32_t blocked = cs_ready_first(&e->devices[device].blocking);
+    bool enough = cs_engine_wake(e, device);
     e->devices[device].busy = false;
-    cs_status status = call(e, device);
-    uint32_t blocked = cs_ready_first(&e->blocking[device]);
-    if (status != CS_OK || blocked == CS_NONE)
-        return status;
-    const cs_class *cls = cs_graph_class(e->graph, blocked);
-    status = call(e, cls->device);
-    return status == CS_OK ? call(e, cls->peer) : status;
-}
-
-static cs_status free_devices(cs_engine *e, uint32_t task, const cs_run_class *cls)
-{
-    if (cls->transfer && !cls->blocking)
-        return CS_OK;
-    cs_status status = free_device(e, cls->device);
-    if (status != CS_OK || !cls->transfer)
-        return status;
-    return free_device(e, cs_graph_class(e->graph, task)->peer);
+    if (blocked != CS_NONE) {
+        const cs_class *cls = cs_graph_class(e->graph, blocked);
+        enough = enough && cs_engine_wake(e, cls->device) && cs_engine_wake(e, cls->peer);
+    }
+    return status_of(enough);
 }
 
 /* The version that a task read is no longer needed by it; an update's is made. */
@@ -123,41 +114,30 @@ static cs_status end_version(cs_engine *e, uint32_t task, const cs_run_class *cl
     return status;
 }
 
-/* Communication that is over slows nothing down any more; a computation that is over is no longer
- * slowed, and what that took is noted. */
-static void end_slowdown(cs_engine *e, uint32_t task)
+/* What the end of a task changes besides its successors. */
+static cs_status release(cs_engine *e, uint32_t task, const cs_run_class *run)
 {
     const cs_class *cls = cs_graph_class(e->graph, task);
-    if (cls->kind == CS_TRANSFER)
+    const bool transfer = run->transfer, occupies = !transfer || run->blocking;
+    if (e->hosts && cls->waits) { /* a host that waited for the task is not free before now */
+        cs_device_state *own = &e->devices[cls->device];
+        if (occupies && own->host < e->now)
+            own->host = e->now;
+        if (transfer && e->devices[cls->peer].host < e->now)
+            e->devices[cls->peer].host = e->now;
+    }
+    if (e->slowdown && transfer)
         cs_slowdown_transfer(e->slowdown, cls, false);
-    else
+    else if (e->slowdown)
         e->memory.records[cls->device].slowed += cs_slowdown_end(e->slowdown, cls, e->now);
-}
-
-/* Hosts that have waited for a task are not free before its end. */
-static void end_wait(cs_engine *e, const cs_class *cls)
-{
-    const bool transfer = cls->kind == CS_TRANSFER;
-    cs_time *own = &e->devices[cls->device].host;
-    if (!transfer || cls->blocking)
-        *own = *own > e->now ? *own : e->now;
-    if (transfer && e->devices[cls->peer].host < e->now)
-        e->devices[cls->peer].host = e->now;
-}
-
-/* What the end of a task changes beside its successors. */
-static cs_status release(cs_engine *e, uint32_t task, const cs_run_class *cls)
-{
-    if (e->hosts && cs_graph_class(e->graph, task)->waits)
-        end_wait(e, cs_graph_class(e->graph, task));
-    if (e->slowdown)
-        end_slowdown(e, task);
-    if (cls->series)
+    if (run->series)
         cs_memory_end_series(&e->memory, cls->device);
-    CS_TRY(apply_effects(e, cls->first_effect + cls->n_start, cls->n_end, task));
-    if (cls->makes || cls->policy)
-        CS_TRY(end_version(e, task, cls));
-    return free_devices(e, task, cls);
+    CS_TRY(apply_effects(e, run->first_effect + run->n_start, run->n_end, task));
+    if (run->makes || run->policy)
+        CS_TRY(end_version(e, task, run));
+    if (occupies)
+        CS_TRY(free_device(e, cls->device));
+    return occupies && transfer ? free_device(e, cls->peer) : CS_OK;
 }
 
 static cs_status end_task(cs_engine *e, uint32_t task)
@@ -173,12 +153,10 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
     for (uint32_t s = 0; s < n; s++) {
         const uint32_t successor = successors[s];
-        if (++e->spans[successor].end != -1)
-            cs_prefetch_list(e, successor);
-        else if (class_of(e, successor)->at_once)
-            CS_TRY(status_of(cs_id_list_add(&e->started, successor)));
-        else
+        if (++e->spans[successor].end == -1)
             CS_TRY(arrive(e, successor));
+        else
+            cs_prefetch_list(e, successor);
     }
     return CS_OK;
 }
@@ -241,28 +219,16 @@ static cs_status join_network(cs_engine *e, uint32_t task, uint32_t cls)
     return cs_network_join(e->network, task, cls, e->now);
 }
 
-static cs_status push_join(cs_engine *e, uint32_t task, const cs_run_class *cls)
+/* A transfer ends, or joins the network, after its delay. */
+static cs_status push_delay(cs_engine *e, uint32_t task, const cs_run_class *cls)
 {
-    cs_event event = {.task = task, .what = CS_TRANSFER_JOINS};
+    cs_event event = {.task = task, .what = cls->competes ? CS_TRANSFER_JOINS : CS_TASK_ENDS};
     uint32_t slot;
     if (!cs_time_add(e->now, cls->duration, &event.time))
         return CS_OVERFLOW;
     return status_of(cs_delay_lines_fit(&e->lines, cls->line, event, e->now)
                          ? cs_delay_lines_push(&e->lines, cls->line, event, &slot)
                          : cs_event_queue_push(&e->events, event, &slot));
-}
-
-/* The end of a transfer that nothing changes. False: it does not fit, or memory runs out. */
-static inline bool push_end(cs_engine *e, uint32_t task, const cs_run_class *cls)
-{
-    cs_event event = {.task = task, .what = CS_TASK_ENDS};
-    uint32_t slot;
-    if (!cs_time_add(e->now, cls->duration, &event.time))
-        return false;
-    cs_prefetch_listed(e, task);
-    return cs_delay_lines_fit(&e->lines, cls->end_line, event, e->now)
-               ? cs_delay_lines_push(&e->lines, cls->end_line, event, &slot)
-               : cs_event_queue_push(&e->events, event, &slot);
 }
 
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
@@ -278,14 +244,13 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         CS_TRY(begin_version(e, task, cls));
         CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
     }
-    if (cls->always && push_end(e, task, cls))
-        return CS_OK;
     if (cls->competes && (cls->at_start || cls->duration == 0))
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)
         return status_of(cs_id_list_add(&e->passing, task));
-    return cls->competes ? push_join(e, task, cls)
-                         : push_event(e, CS_TASK_ENDS, task, cls->duration);
+    if (!cls->competes)
+        cs_prefetch_listed(e, task);
+    return push_delay(e, task, cls);
 }
 
 /* ---- messages of others: their tasks and classes are numbered from the graph's on ---- */
@@ -293,8 +258,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
 static cs_status schedule_message(cs_engine *e, uint32_t source)
 {
     cs_time silence, after;
-    if (!cs_sources_next(e->sources, source, &silence) ||
-        !cs_time_add(silence, e->latencies[source], &after))
+    if (!cs_sources_next(e->others.sources, source, &silence) ||
+        !cs_time_add(silence, e->others.latencies[source], &after))
         return CS_OVERFLOW;
     return push_event(e, CS_MESSAGE_JOINS, e->graph->n_tasks + source, after);
 }
@@ -302,21 +267,22 @@ static cs_status schedule_message(cs_engine *e, uint32_t source)
 static cs_status schedule_messages(cs_engine *e)
 {
     cs_status status = CS_OK;
-    for (uint32_t i = 0; e->sources && i < e->options.traffic.n_sources && status == CS_OK; i++)
-        status = e->latencies[i] < 0 ? CS_OK : schedule_message(e, i);
+    for (uint32_t i = 0; e->others.sources && i < e->options.traffic.n_sources && status == CS_OK;
+         i++)
+        status = e->others.latencies[i] < 0 ? CS_OK : schedule_message(e, i);
     return status;
 }
 
 static cs_status end_message(cs_engine *e, uint32_t source)
 {
-    e->n_messages[source]++;
+    e->others.n_messages[source]++;
     return schedule_message(e, source);
 }
 
 /* The instant is over, and from now on there will be nothing but messages of others. */
 static bool only_others_are_left(const cs_engine *e, cs_time next)
 {
-    return e->sources && e->n_pending == 0 && next > e->now;
+    return e->others.sources && e->n_pending == 0 && next > e->now;
 }
 
 /* ---- the steps of an instant ---- */
@@ -326,7 +292,8 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     const uint32_t n_tasks = e->graph->n_tasks;
     bool ended;
     if (event.what == CS_TASK_ENDS)
-        return end_task(e, event.task);
+        return event.task < n_tasks ? end_task(e, event.task)
+                                    : end_message(e, event.task - n_tasks);
     if (event.what == CS_TASK_RELEASED) {
         e->spans[event.task] = cs_engine_waits(0);
         e->n_pending--;
@@ -339,6 +306,8 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     if (event.what == CS_TASK_OVERFLOWS)
         return CS_OVERFLOW;
     e->network_due = true;
+    if (event.what == CS_SETTLE_NETWORK)
+        return CS_OK;
     CS_TRY(cs_network_end(e->network, event.what - CS_FLOW, e->now, &ended));
     if (!ended)
         return CS_OK;
@@ -377,8 +346,7 @@ static cs_status start_transfers(cs_engine *e)
 {
     cs_status status = CS_OK;
     while (e->started.n > 0 && status == CS_OK) {
-        if (e->started.n > 1)
-            CS_TRY(status_of(cs_id_list_sort(&e->started)));
+        CS_TRY(status_of(cs_id_list_sort(&e->started)));
         for (uint32_t i = 0; i < e->started.n && status == CS_OK; i++)
             status = begin_transfer(e, e->started.ids[i]);
         e->started.n = 0;
@@ -394,12 +362,12 @@ static cs_status try_blocking(cs_engine *e, uint32_t task)
 {
     const cs_class *cls = cs_graph_class(e->graph, task);
     if (e->devices[cls->device].busy || e->devices[cls->peer].busy ||
-        cs_ready_first(&e->blocking[cls->device]) != task ||
-        cs_ready_first(&e->blocking[cls->peer]) != task)
+        cs_ready_first(&e->devices[cls->device].blocking) != task ||
+        cs_ready_first(&e->devices[cls->peer].blocking) != task)
         return CS_OK;
-    cs_ready_take(&e->blocking[cls->device]);
+    cs_ready_take(&e->devices[cls->device].blocking);
     if (cls->peer != cls->device)
-        cs_ready_take(&e->blocking[cls->peer]);
+        cs_ready_take(&e->devices[cls->peer].blocking);
     e->devices[cls->device].busy = true;
     e->devices[cls->peer].busy = true;
     return begin_transfer(e, task);
@@ -410,14 +378,14 @@ static cs_status start_device(cs_engine *e, uint32_t device)
     cs_device_state *state = &e->devices[device];
     if (state->busy)
         return CS_OK;
-    uint32_t task = cs_ready_first(&e->blocking[device]);
+    uint32_t task = cs_ready_first(&e->devices[device].blocking);
     if (task != CS_NONE)
         return try_blocking(e, task);
     if (e->graph->queues[device] == CS_QUEUE_PRIORITY) {
-        task = cs_ready_first(&e->compute[device]);
+        task = cs_ready_first(&e->devices[device].compute);
         if (task == CS_NONE)
             return CS_OK;
-        cs_ready_take(&e->compute[device]);
+        cs_ready_take(&e->devices[device].compute);
         return begin_compute(e, task);
     }
     task = state->head;
@@ -429,12 +397,12 @@ static cs_status start_device(cs_engine *e, uint32_t device)
 
 static cs_status start_devices(cs_engine *e)
 {
-    cs_status status = e->order_devices ? status_of(cs_id_list_sort(&e->called)) : CS_OK;
-    for (uint32_t i = 0; i < e->called.n && status == CS_OK; i++) {
-        e->devices[e->called.ids[i]].called = false;
-        status = start_device(e, e->called.ids[i]);
+    cs_status status = e->order_devices ? status_of(cs_id_list_sort(&e->wake_list)) : CS_OK;
+    for (uint32_t i = 0; i < e->wake_list.n && status == CS_OK; i++) {
+        e->devices[e->wake_list.ids[i]].woken = false;
+        status = start_device(e, e->wake_list.ids[i]);
     }
-    e->called.n = 0;
+    e->wake_list.n = 0;
     return status;
 }
 
@@ -443,10 +411,10 @@ static cs_status run_instant(cs_engine *e)
     bool started;
     do {
         CS_TRY(end_all(e));
-        started = e->started.n > 0 || e->called.n > 0;
+        started = e->started.n > 0 || e->wake_list.n > 0;
         if (e->started.n > 0)
             CS_TRY(start_transfers(e));
-        if (e->called.n > 0)
+        if (e->wake_list.n > 0)
             CS_TRY(start_devices(e));
     } while (started && next_time(e) == e->now);
     if (e->network_due)

@@ -7,7 +7,7 @@
  * changes nothing, which is mostly soon, and looks at no other slot.
  *
  * Against heaps of the same 16-byte keys this halves the time of the whole engine at a thousand
- * outstanding events, and gains a little at eight; sim/core/engine/README.md has the figures.
+ * outstanding events, and gains a little at eight; sim/core/engine/README.md has the measurements.
  */
 #ifndef CS_ENGINE_EVENT_QUEUE_H
 #define CS_ENGINE_EVENT_QUEUE_H

@@ -23,8 +23,9 @@ static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time t
 {
     cs_engine *e = context;
     const uint32_t what = flow == CS_NETWORK_ENDS        ? CS_TASK_ENDS
+                          : flow < CS_NETWORK_DUE        ? CS_FLOW + flow
                           : flow == CS_NETWORK_OVERFLOWS ? CS_TASK_OVERFLOWS
-                                                         : CS_FLOW + flow;
+                                                         : CS_SETTLE_NETWORK;
     const cs_event event = {time, task, what};
     if (*slot == CS_NONE)
         return announce_first(e, event, slot);
@@ -189,15 +190,6 @@ static cs_status prepare_series(cs_engine *e, const cs_class *cls, cs_run_class 
     return status;
 }
 
-static void find_lines(cs_engine *e, const cs_delivery *delivery, cs_run_class *run)
-{
-    if (!run->competes || e->options.every_event)
-        return;
-    if (!run->at_start)
-        run->line = cs_delay_lines_find(&e->lines, run->duration);
-    run->end_line = cs_delay_lines_find(&e->lines, delivery->alone);
-}
-
 static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_delivery *delivery,
                                cs_run_class *run, cs_error *error)
 {
@@ -216,7 +208,6 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .series = cls->series > 0};
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
-    run->at_once = transfer && !run->blocking && !run->timed;
     run->plain = transfer && !run->blocking && !run->series && !run->policy &&
                  !e->options.slowdown && run->slot == CS_NONE && cls->n_effects == 0 &&
                  !(e->hosts && cls->waits);
@@ -225,10 +216,11 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
         e->order_devices |= cls->blocking;
         if (!cs_time_add(delivery->delay, cls->duration, &run->duration))
             return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
-        run->always = run->competes && delivery->always;
-        find_lines(e, delivery, run);
-        if (run->always)
-            run->duration = delivery->alone;
+        if (!e->options.every_event) {
+            run->line =
+                run->at_start ? CS_NO_DELAY_LINE : cs_delay_lines_find(&e->lines, run->duration);
+            run->end_line = cs_delay_lines_find(&e->lines, delivery->alone);
+        }
         return CS_OK;
     }
     if (cls->series > 0)
@@ -247,13 +239,13 @@ static cs_status prepare_sources(cs_engine *e, const cs_delivery *deliveries, cs
     const uint32_t n = e->options.traffic.n_sources;
     if (n == 0)
         return CS_OK;
-    e->latencies = malloc(n * sizeof(*e->latencies));
-    e->n_messages = calloc(n, sizeof(*e->n_messages));
-    if (!e->latencies || !e->n_messages)
+    e->others.latencies = malloc(n * sizeof(*e->others.latencies));
+    e->others.n_messages = calloc(n, sizeof(*e->others.n_messages));
+    if (!e->others.latencies || !e->others.n_messages)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++)
-        e->latencies[i] = deliveries[i].competes ? deliveries[i].delay : -1;
-    return cs_sources_create(&e->options.traffic, &e->sources, error);
+        e->others.latencies[i] = deliveries[i].competes ? deliveries[i].delay : -1;
+    return cs_sources_create(&e->options.traffic, &e->others.sources, error);
 }
 
 static cs_status prepare_classes(cs_engine *e, cs_error *error)
@@ -295,15 +287,11 @@ static bool reserve(cs_engine *e)
 {
     const cs_graph *graph = e->graph;
     const bool hosts = have_hosts(graph);
-    size_t devices = (size_t)graph->n_devices + 1;
     e->classes = calloc((size_t)graph->n_classes + 1, sizeof(*e->classes));
     e->hosts = hosts ? calloc(graph->n_classes, sizeof(*e->hosts)) : NULL;
     e->effects = calloc((size_t)graph->n_effects + 1, sizeof(*e->effects));
-    e->devices = calloc(devices, sizeof(*e->devices));
-    e->compute = calloc(devices, sizeof(*e->compute));
-    e->blocking = calloc(devices, sizeof(*e->blocking));
-    return e->classes && (e->hosts || !hosts) && e->effects && e->devices && e->compute &&
-           e->blocking;
+    e->devices = calloc((size_t)graph->n_devices + 1, sizeof(*e->devices));
+    return e->classes && (e->hosts || !hosts) && e->effects && e->devices;
 }
 
 static bool reserve_tasks(cs_engine *e)
@@ -348,7 +336,7 @@ cs_status cs_engine_prepare_events(cs_engine *e, cs_error *error)
         CS_TRY(cs_slowdown_create(graph, e->options.slowdown, &e->events, &e->slowdown, error));
     e->current = cs_versions_current(e->weights);
     for (uint32_t device = 0; device < graph->n_devices; device++)
-        if (!cs_engine_call(e, device))
+        if (!cs_engine_wake(e, device))
             return cs_error_no_memory(error);
     e->order_devices |= e->options.stop_on_oom;
     return CS_OK;
@@ -356,10 +344,10 @@ cs_status cs_engine_prepare_events(cs_engine *e, cs_error *error)
 
 void cs_engine_release(cs_engine *e)
 {
-    for (uint32_t i = 0; e->compute && i < e->graph->n_devices; i++)
-        cs_ready_finish(&e->compute[i]);
-    for (uint32_t i = 0; e->blocking && i < e->graph->n_devices; i++)
-        cs_ready_finish(&e->blocking[i]);
+    for (uint32_t i = 0; e->devices && i < e->graph->n_devices; i++) {
+        cs_ready_finish(&e->devices[i].compute);
+        cs_ready_finish(&e->devices[i].blocking);
+    }
     free(e->classes);
     free(e->hosts);
     free(e->effects);
@@ -367,18 +355,16 @@ void cs_engine_release(cs_engine *e)
     free(e->versions);
     cs_versions_destroy(e->weights);
     free(e->devices);
-    free(e->compute);
-    free(e->blocking);
     cs_id_list_finish(&e->started);
     cs_id_list_finish(&e->passing);
-    cs_id_list_finish(&e->called);
+    cs_id_list_finish(&e->wake_list);
     cs_event_queue_finish(&e->events);
     cs_delay_lines_finish(&e->lines);
     cs_network_destroy(e->network);
     cs_slowdown_destroy(e->slowdown);
-    cs_sources_destroy(e->sources);
-    free(e->latencies);
-    free(e->n_messages);
+    cs_sources_destroy(e->others.sources);
+    free(e->others.latencies);
+    free(e->others.n_messages);
     free(e->times);
     free(e->late);
     cs_memory_finish(&e->memory);
@@ -422,7 +408,7 @@ static cs_status count_links(cs_engine *e, cs_link_record *links, cs_error *erro
     for (uint32_t i = 0; i < n_classes && fits; i++)
         fits = !e->classes[i].transfer || cs_network_count(e->network, i, e->times[i], links);
     for (uint32_t i = 0; i < n_sources && fits; i++)
-        fits = cs_network_count(e->network, n_classes + i, e->n_messages[i], links);
+        fits = cs_network_count(e->network, n_classes + i, e->others.n_messages[i], links);
     return fits ? CS_OK : cs_error_add(error, CS_OVERFLOW, "a link carries 2^63 bytes or more");
 }
 
@@ -464,7 +450,7 @@ cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
     if (e->graph->stands_for)
         unfold_records(e);
     made.spans = e->spans;
-    made.rates = cs_network_take_rates(e->network, &made.n_rates);
+    made.rates = cs_network_take_rates(e->network, made.makespan, &made.n_rates);
     made.slots = cs_versions_take_records(e->weights);
     if (e->options.record_versions) {
         made.versions = e->versions;

@@ -35,67 +35,42 @@ void cs_ready_finish(cs_ready_set *set)
     *set = (cs_ready_set){0};
 }
 
-enum { FEW = 32, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
-
-static void insert_one_by_one(uint32_t *ids, uint32_t n)
+/* Where a run of rising ids ends. */
+static uint32_t end_of_run(const uint32_t *ids, uint32_t first, uint32_t n)
 {
-    for (uint32_t i = 1; i < n; i++) {
-        const uint32_t id = ids[i];
-        uint32_t at = i;
-        for (; at > 0 && ids[at - 1] > id; at--)
-            ids[at] = ids[at - 1];
-        ids[at] = id;
-    }
+    uint32_t end = first;
+    while (end < n && (end == first || ids[end - 1] <= ids[end]))
+        end++;
+    return end;
 }
 
-/* By one digit; those that have the same one stay in order. */
-static void sort_by_digit(const uint32_t *from, uint32_t *to, uint32_t n, uint32_t shift)
-{
-    uint32_t place[DIGITS] = {0}, first = 0;
-    for (uint32_t i = 0; i < n; i++)
-        place[from[i] >> shift & (DIGITS - 1)]++;
-    for (uint32_t digit = 0; digit < DIGITS; digit++) {
-        const uint32_t count = place[digit];
-        place[digit] = first;
-        first += count;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        to[place[from[i] >> shift & (DIGITS - 1)]++] = from[i];
-}
-
-/* From the lowest digit up, but for those that all have in common; with room behind the list. */
-static bool sort_by_digits(cs_id_list *list)
+/* Merges runs in pairs until there is one: ids come as a few runs, mostly. */
+bool cs_id_list_sort(cs_id_list *list)
 {
     const uint32_t n = list->n;
-    uint32_t differ = 0;
-    if (!cs_vector_reserve((void **)&list->ids, &list->capacity, 2ULL * n, sizeof(*list->ids)))
+    if (end_of_run(list->ids, 0, n) == n)
+        return true;
+    if (!cs_vector_reserve((void **)&list->ids, &list->capacity, 2 * (uint64_t)n,
+                           sizeof(*list->ids)))
         return false;
     uint32_t *from = list->ids, *to = list->ids + n;
-    for (uint32_t i = 1; i < n; i++)
-        differ |= from[i] ^ from[0];
-    for (uint32_t shift = 0; shift < 32; shift += DIGIT_BITS) {
-        if ((differ >> shift & (DIGITS - 1)) == 0)
-            continue;
-        sort_by_digit(from, to, n, shift);
-        uint32_t *sorted = to;
+    for (uint32_t n_merged = 2; n_merged > 1;) {
+        n_merged = 0;
+        for (uint32_t first = 0, end; first < n; first = end, n_merged++) {
+            const uint32_t middle = end_of_run(from, first, n);
+            uint32_t left = first, right = middle;
+            end = end_of_run(from, middle, n);
+            for (uint32_t i = first; i < end; i++) {
+                const bool is_left = right == end || (left < middle && from[left] <= from[right]);
+                to[i] = from[is_left ? left++ : right++];
+            }
+        }
+        uint32_t *merged = to;
         to = from;
-        from = sorted;
+        from = merged;
     }
     if (from != list->ids)
         memcpy(list->ids, from, n * sizeof(*from));
-    return true;
-}
-
-bool cs_id_list_sort(cs_id_list *list)
-{
-    uint32_t i = 1;
-    while (i < list->n && list->ids[i - 1] <= list->ids[i])
-        i++;
-    if (i >= list->n)
-        return true;
-    if (list->n > FEW)
-        return sort_by_digits(list);
-    insert_one_by_one(list->ids, list->n);
     return true;
 }
 

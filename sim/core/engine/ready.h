@@ -47,7 +47,7 @@ CS_MUST_CHECK static inline bool cs_id_list_add(cs_id_list *list, uint32_t id)
     return true;
 }
 
-/* Rising; quick when they are in order already. False when memory runs out. */
+/* Sorts ids, the lowest first; quick when they are in order already. False when memory runs out. */
 CS_MUST_CHECK bool cs_id_list_sort(cs_id_list *list);
 
 void cs_id_list_finish(cs_id_list *list);

@@ -1,5 +1,4 @@
-/* The state of a run, shared by what prepares it, what runs it and what hands the result over.
- * Internal to sim/core/engine. */
+/* The state of a run. Internal to sim/core/engine. */
 #ifndef CS_ENGINE_STATE_H
 #define CS_ENGINE_STATE_H
 
@@ -13,40 +12,41 @@
 #include "sim/core/engine/sources.h"
 #include "sim/core/engine/versions.h"
 
-/* What an event is: a value of its own, or CS_FLOW + the flow that ends. */
+/* Kinds of events; CS_FLOW + a flow: it ends, or arrives at its links. */
 enum {
     CS_TASK_ENDS,
-    CS_TASK_RELEASED,
-    CS_TRANSFER_JOINS,
-    CS_MESSAGE_JOINS,
-    CS_TASK_OVERFLOWS, /* its end does not fit */
+    CS_TASK_RELEASED,  /* its release time has come */
+    CS_TRANSFER_JOINS, /* it joins the network after its delay */
+    CS_MESSAGE_JOINS,  /* the same for a message of another job */
+    CS_TASK_OVERFLOWS, /* a transfer would start, but its end does not fit */
+    CS_SETTLE_NETWORK,
     CS_FLOW
 };
 
-/* A class as the inner loop wants it: 32 bytes, and its effects split by when they happen. */
+/* A class as the inner loop needs it: 32 bytes. */
 typedef struct cs_run_class {
-    cs_time duration; /* of compute; of a transfer: its delay */
+    cs_time duration; /* a transfer's is its delay */
     uint32_t device;
     uint32_t slot;
     uint32_t first_effect; /* in cs_engine.effects: those at the start, then those at the end */
     uint32_t n_start, n_end;
-    bool transfer : 1, blocking : 1, competes : 1;
-    bool at_start : 1; /* it joins the network when it starts */
-    bool update : 1;   /* of kind CS_UPDATE: records the version that it makes */
+    bool transfer : 1, blocking : 1;
+    bool competes : 1; /* a transfer that joins the network */
+    bool at_start : 1; /* it joins when it starts */
+    bool update : 1;   /* a CS_UPDATE of weights: records the version that it makes */
     bool makes : 1;    /* makes a version at its end */
-    bool policy : 1;   /* it has one */
-    bool timed : 1;    /* it has release times */
-    bool series : 1;   /* it is one */
-    bool at_once : 1;  /* a transfer that starts as soon as all that it waits for has ended */
-    bool always : 1;   /* one that ends `duration` after its start, whatever others do */
-    bool plain : 1;    /* one that changes nothing but links and successors, and blocks nothing */
-    uint8_t line;      /* of those that join after their delay, or CS_NO_DELAY_LINE */
-    uint8_t end_line;  /* of the ends of those that are alone on their links; or that */
+    bool policy : 1;   /* has a policy that chooses its version */
+    bool timed : 1;    /* has release times */
+    bool series : 1;   /* is a series */
+    bool plain : 1;    /* a transfer that only moves bytes: its start and end change nothing else */
+    uint8_t line;      /* delay line of events `duration` after a transfer's start, or none:
+                        * CS_NO_DELAY_LINE */
+    uint8_t end_line;  /* delay line for the ends of transfers that nothing slows down; or none */
 } cs_run_class;
 
-/* How a computation, or a series, depends on its host, whose clock says when the host is free: with
- * a start at t and the clock at h, it ends at the latest of t + duration, t + least and h + end,
- * and the clock is then the later of h + host and t + waited. */
+/* How a computation or a series depends on its host. The host's clock says when the host is free.
+ * With a start at t and the clock at h, the task ends at the latest of t + duration, t + least and
+ * h + end. After that the clock is the later of h + host and t + waited. */
 typedef struct cs_run_host {
     cs_time least, end, host;
     cs_time waited; /* or CS_NO_WAIT */
@@ -55,72 +55,80 @@ typedef struct cs_run_host {
 #define CS_NO_WAIT INT64_MIN
 
 typedef struct cs_device_state {
-    cs_time host;  /* clock of its host, where hosts count */
-    uint32_t head; /* next task of its program */
-    bool busy;     /* with a compute task or a blocking transfer */
-    bool called;   /* is among the devices to look at */
+    cs_time host;          /* clock of its host, if hosts take time */
+    uint32_t head;         /* next task of its program */
+    bool busy;             /* with a computation or a blocking transfer */
+    bool woken;            /* is in the wake list */
+    cs_ready_set compute;  /* priority queue: ready computations */
+    cs_ready_set blocking; /* ready blocking transfers that it sends or receives */
 } cs_device_state;
+
+/* Messages of other jobs (cs_traffic). */
+typedef struct cs_other_messages {
+    cs_sources *sources;  /* NULL: there are none */
+    cs_time *latencies;   /* per source; -1: its messages meet nothing and are left out */
+    uint64_t *n_messages; /* per source: messages that have ended */
+} cs_other_messages;
 
 typedef struct cs_engine {
     const cs_graph *graph;
     const cs_platform *platform;
     cs_engine_options options;
+    cs_error *error; /* for errors whose cause only their discoverer knows */
+
     cs_run_class *classes;
     cs_run_host *hosts; /* per class; NULL: no host takes any time */
     cs_effect *effects;
-    cs_span *spans;     /* of a task that waits: cs_engine_waits */
-    uint32_t *versions; /* per task: what it read or made; NULL when nobody asks */
+    cs_span *spans;     /* per task; before its start: cs_engine_waits */
+    uint32_t *versions; /* per task: the version that it read or made; NULL: not asked for */
     cs_versions *weights;
-    const uint32_t *current; /* per slot: the current version */
-    cs_error *error;         /* for what only the discoverer can say */
-    cs_device_state *devices;
-    cs_ready_set *compute;  /* per device: ready tasks of a priority queue */
-    cs_ready_set *blocking; /* per device: ready blocking transfers that it sends or receives */
-    cs_event_queue events;
-    cs_delay_lines lines; /* of events: transfers come to their links, or end */
-    cs_network *network;
-    bool network_due;      /* something joined the network, or left it, at this instant */
-    cs_slowdown *slowdown; /* NULL: communication slows nothing down */
+    const uint32_t *current; /* per slot: its current version */
     cs_memory memory;
-    cs_id_list started; /* transfers that became ready at this instant */
-    cs_id_list passing; /* of these, those that take no time */
-    cs_id_list called;  /* devices that may have something to start */
-    bool order_devices; /* the order in which devices start matters */
+    cs_device_state *devices;
+
     cs_time now;
-    cs_time last_end; /* of the tasks that have ended */
-    uint32_t n_ended;
-    uint64_t *times;      /* per class: its tasks that ended, if they were counted; or NULL */
-    cs_time *late;        /* with `times` and hosts, per class: by how much hosts were late */
-    uint32_t n_pending;   /* tasks under way, and those that wait for their release time alone */
-    cs_sources *sources;  /* of others' messages; NULL when there are none */
-    cs_time *latencies;   /* of the messages of each; -1: they meet nothing, and are not made */
-    uint64_t *n_messages; /* of each that are through */
+    cs_event_queue events;
+    cs_delay_lines lines;
+    cs_network *network;
+    bool network_due;      /* at this instant something joined the network or left it */
+    bool order_devices;    /* devices must start in the order of their numbers */
+    cs_id_list started;    /* transfers that became ready at this instant */
+    cs_id_list passing;    /* started transfers that take no time */
+    cs_id_list wake_list;  /* devices that may have something to start */
+    cs_slowdown *slowdown; /* NULL: communication does not slow computations down */
+    cs_other_messages others;
+
+    cs_time last_end;   /* latest end of a task */
+    uint32_t n_ended;   /* tasks */
+    uint32_t n_pending; /* tasks under way, or that only wait for their release time */
+    uint64_t *times;    /* per class: its tasks that ended; NULL: not counted */
+    cs_time *late;      /* with `times` and hosts, per class: total delay by hosts */
 } cs_engine;
 
-/* Fills a state of which graph, platform, options and error are set, but for what single tasks
- * need. It must be released in either case. */
+/* Fills a state whose graph, platform, options and error are set, except for data of single tasks.
+ * The state must be released in either case. */
 CS_MUST_CHECK cs_status cs_engine_prepare(cs_engine *e, cs_error *error);
 
-/* The rest of it, for a run by events. */
+/* Prepares the rest, for a run by events. */
 CS_MUST_CHECK cs_status cs_engine_prepare_events(cs_engine *e, cs_error *error);
 
 void cs_engine_release(cs_engine *e);
 
-/* Moves what was recorded into the trace. */
+/* Moves the records of the run into the trace. */
 CS_MUST_CHECK cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error);
 
 /* Notes that a device may have something to start. False when memory runs out. */
-static inline bool cs_engine_call(cs_engine *e, uint32_t device)
+static inline bool cs_engine_wake(cs_engine *e, uint32_t device)
 {
-    if (e->devices[device].called)
+    if (e->devices[device].woken)
         return true;
-    e->devices[device].called = true;
-    return cs_id_list_add(&e->called, device);
+    e->devices[device].woken = true;
+    return cs_id_list_add(&e->wake_list, device);
 }
 
-/* The span of a task that has not started counts what it waits for, predecessors and a release
- * time: (-1, -1 - so many). Each array less is one page less per 256 tasks to fetch from the
- * system, and a line less of the cache when a task ends. */
+/* The span of a task that has not started counts the predecessors and the release time that it
+ * still waits for: (-1, -1 - count). A separate array of counts would cost a page fault per
+ * 1,024 tasks, and a cache line per successor when a task ends. */
 static inline cs_span cs_engine_waits(uint32_t n)
 {
     return (cs_span){-1, -1 - (cs_time)n};
@@ -131,7 +139,7 @@ static inline uint32_t cs_engine_waiting(const cs_engine *e, uint32_t task)
     return e->spans[task].end >= 0 ? 0 : (uint32_t)(-1 - e->spans[task].end);
 }
 
-/* The end of a computation, and the clock of its host after it. False: a time does not fit. */
+/* Computes the end of a computation, and its host's clock after it. False: a time does not fit. */
 static inline bool cs_engine_advance_host(const cs_run_host *of, cs_time start, cs_time duration,
                                           cs_time *clock, cs_time *end)
 {
