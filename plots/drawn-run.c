@@ -175,6 +175,7 @@ static cs_status read_memory(cs_drawn_run *run, cs_error *error)
         if (m->row[i] < run->n_rows) {
             cs_drawn_row *row = &run->rows[m->row[i]];
             m->by_row[row->first_sample + row->n_samples++] = i;
+            m->n_by_row++;
         }
     return CS_OK;
 }

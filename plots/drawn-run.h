@@ -76,8 +76,8 @@ typedef struct cs_drawn_memory {
     const int64_t *time, *bytes; /* samples: from `time` on, until the next of row and category */
     const uint32_t *row, *category;
     uint64_t n;
-    uint64_t *by_row; /* samples row by row, each row's in order of time */
-    bool *held;       /* per row and category: whether it is ever not 0 */
+    uint64_t *by_row, n_by_row; /* samples row by row, each row's in order of time */
+    bool *held;                 /* per row and category: whether it is ever not 0 */
     const char *const *categories;
     uint32_t n_categories;
     /* per row */
