@@ -355,7 +355,7 @@ static void write_parameters(cs_timeline *t)
 static void prepare_names(cs_timeline *t)
 {
     enum { NARROWEST = 320, WIDEST = 1300 };
-    const cs_reader_tasks *tasks = &t->panels[0].tasks;
+    const cs_reader_tasks *tasks = &t->panels[0].run.tasks.is;
     cs_sheet *sheet = t->sheet;
     cs_timeline_box made;
     double shown = (double)(sheet->until - sheet->from), margins = sheet->left + sheet->right,
@@ -384,7 +384,7 @@ static cs_status prepare(cs_timeline *t, cs_error *error)
     t->scale =
         fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
     t->cell = fmax(2, t->n_rows / 12.);
-    CS_TRY(cs_timeline_find_paths(t, error));
+    cs_timeline_find_paths(t);
     CS_TRY(cs_timeline_collect(t, error));
     t->unit = cs_sheet_time_unit(sheet);
     lay_out(t);
