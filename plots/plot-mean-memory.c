@@ -207,33 +207,23 @@ static void write_ends(const mean_memory *m, uint32_t run, files *f)
     write_step(m, f->fullest, m->sheet->until, f->last[MAX_CATEGORIES], f->last[MAX_CATEGORIES]);
 }
 
-static cs_status write_run(mean_memory *m, uint32_t run, uint32_t *n_layers, cs_error *error)
+static void write_run(mean_memory *m, uint32_t run, uint32_t *n_layers)
 {
+    cs_gnuplot *job = m->sheet->job;
     files f = {.place = -1, .next_mark = MARK_EVERY * (run + 1.) / (m->sheet->n_readers + 1.)};
-    char names[MAX_CATEGORIES + 2][32];
-    cs_status status = CS_OK;
-    for (uint32_t c = 0; c < m->n_layers && status == CS_OK; c++) {
+    char name[32];
+    for (uint32_t c = 0; c < m->n_layers; c++) {
         if (!m->used[c])
             continue;
-        snprintf(names[c], sizeof(names[c]), "mean-%u.dat", ++*n_layers);
-        status = cs_gnuplot_open(m->sheet->job, names[c], &f.layers[c], error);
+        snprintf(name, sizeof(name), "mean-%u.dat", ++*n_layers);
+        f.layers[c] = cs_gnuplot_file(job, name);
     }
-    snprintf(names[MAX_CATEGORIES], sizeof(names[0]), "fullest-%u.dat", run + 1);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(m->sheet->job, names[MAX_CATEGORIES], &f.fullest, error);
-    snprintf(names[MAX_CATEGORIES + 1], sizeof(names[0]), "marks-%u.dat", run + 1);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(m->sheet->job, names[MAX_CATEGORIES + 1], &f.marks, error);
-    if (status == CS_OK) {
-        walk(m, run, write_level, &f);
-        write_ends(m, run, &f);
-    }
-    for (uint32_t c = 0; c < MAX_CATEGORIES + 2; c++) {
-        FILE *file = c < MAX_CATEGORIES ? f.layers[c] : c == MAX_CATEGORIES ? f.fullest : f.marks;
-        const cs_status closed = file ? cs_gnuplot_close(file, names[c], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
+    snprintf(name, sizeof(name), "fullest-%u.dat", run + 1);
+    f.fullest = cs_gnuplot_file(job, name);
+    snprintf(name, sizeof(name), "marks-%u.dat", run + 1);
+    f.marks = cs_gnuplot_file(job, name);
+    walk(m, run, write_level, &f);
+    write_ends(m, run, &f);
 }
 
 /* ---- the picture ---- */
@@ -288,21 +278,15 @@ static void write_parameters(mean_memory *m, uint32_t n_layers)
         if (m->n_layers == 1 || m->used[c])
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%u ", layer_colour(m, c));
     const double highest = 1.08 * fmax(m->most, m->capacity) / m->unit->bytes;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"from", (double)sheet->from / m->time_unit},
-        {"until", (double)sheet->until / m->time_unit},
-        {"highest", highest},
-        {"step", cs_sheet_tick_step(highest, sheet->height - sheet->top - sheet->bottom)},
-        {"capacity", m->capacity / m->unit->bytes},
-        {"n_layers", n_layers},
-        {"n_runs", sheet->n_readers},
-        {"stacked", m->n_layers > 1},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(sheet->job, "from", (double)sheet->from / m->time_unit);
+    cs_gnuplot_number(sheet->job, "until", (double)sheet->until / m->time_unit);
+    cs_gnuplot_number(sheet->job, "highest", highest);
+    cs_gnuplot_number(sheet->job, "step",
+                      cs_sheet_tick_step(highest, sheet->height - sheet->top - sheet->bottom));
+    cs_gnuplot_number(sheet->job, "capacity", m->capacity / m->unit->bytes);
+    cs_gnuplot_number(sheet->job, "n_layers", n_layers);
+    cs_gnuplot_number(sheet->job, "n_runs", sheet->n_readers);
+    cs_gnuplot_number(sheet->job, "stacked", m->n_layers > 1);
     cs_gnuplot_text(sheet->job, "colours", list);
     snprintf(name, sizeof(name), "mean memory of a device (%s)", m->unit->name);
     cs_sheet_time_axis(sheet, name);
@@ -312,7 +296,6 @@ static cs_status prepare(mean_memory *m, cs_error *error)
 {
     cs_sheet *sheet = m->sheet;
     uint32_t n_layers = 0;
-    cs_status status = CS_OK;
     for (uint32_t r = 0; r < sheet->n_readers; r++)
         CS_TRY(read_run(m, r, error));
     m->n_layers = sheet->n_readers > 1 ? 1 : m->n_categories;
@@ -325,10 +308,10 @@ static cs_status prepare(mean_memory *m, cs_error *error)
     write_legend(m);
     if (sheet->height == 0)
         sheet->height = ceil(sheet->top + HEIGHT + sheet->bottom);
-    for (uint32_t r = 0; r < sheet->n_readers && status == CS_OK; r++)
-        status = write_run(m, r, &n_layers, error);
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        write_run(m, r, &n_layers);
     write_parameters(m, n_layers);
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_plot_mean_memory(cs_sheet *sheet, const char *output, cs_error *error)

@@ -234,27 +234,18 @@ static void write_levels(const memory *m, layers *out, uint32_t device)
     write_level(m, out, &at, end_of(m), true);
 }
 
-static cs_status write_panel_data(const memory *m, uint32_t number, uint32_t device,
-                                  cs_error *error)
+static void write_panel_data(const memory *m, uint32_t number, uint32_t device)
 {
     layers out = {0};
-    char names[MAX_CATEGORIES][32];
+    char name[32];
     uint32_t layer = 0;
-    cs_status status = CS_OK;
-    for (uint32_t c = 0; c < m->drawn.memory.n_categories && status == CS_OK; c++) {
+    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
         if (!m->used[c])
             continue;
-        snprintf(names[c], sizeof(names[c]), "panel-%u-%u.dat", number, ++layer);
-        status = cs_gnuplot_open(m->sheet->job, names[c], &out.files[c], error);
+        snprintf(name, sizeof(name), "panel-%u-%u.dat", number, ++layer);
+        out.files[c] = cs_gnuplot_file(m->sheet->job, name);
     }
-    if (status == CS_OK)
-        write_levels(m, &out, device);
-    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
-        const cs_status closed =
-            out.files[c] ? cs_gnuplot_close(out.files[c], names[c], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
+    write_levels(m, &out, device);
 }
 
 /* Adds a part if there is room for it. */
@@ -316,25 +307,19 @@ static void name_panel(const memory *m, char *text, size_t size)
         snprintf(text, size, "the fullest one, ");
 }
 
-static cs_status write_panels(const memory *m, const shown_panel *panels, double top, double bottom,
-                              cs_error *error)
+static void write_panels(const memory *m, const shown_panel *panels, double top, double bottom)
 {
-    FILE *out;
+    FILE *out = cs_gnuplot_file(m->sheet->job, "panels.dat");
     double height = (bottom - top) / m->n_panels;
-    cs_status status = cs_gnuplot_open(m->sheet->job, "panels.dat", &out, error);
-    if (status != CS_OK)
-        return status;
-    for (uint32_t i = 0; i < m->n_panels && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < m->n_panels; i++) {
         const memory *of = panels[i].of;
         char what[160];
         double upper = top + i * height;
         name_panel(of, what, sizeof(what));
         write_heading(of, panels[i].device, upper + HEADING / 2., what);
         write_place(of, out, panels[i].device, upper + HEADING, upper + height - 6);
-        status = write_panel_data(of, i, panels[i].device, error);
+        write_panel_data(of, i, panels[i].device);
     }
-    cs_status closed = cs_gnuplot_close(out, "panels.dat", error);
-    return status == CS_OK ? closed : status;
 }
 
 /* ---- bars ---- */
@@ -353,22 +338,16 @@ static void write_bar(const memory *m, FILE *out, uint32_t device)
     }
 }
 
-static cs_status write_bars(memory *m, cs_error *error)
+static void write_bars(memory *m)
 {
-    FILE *bars = NULL, *capacities = NULL;
-    cs_status status = cs_gnuplot_open(m->sheet->job, "bars.dat", &bars, error);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(m->sheet->job, "capacities.dat", &capacities, error);
-    for (uint32_t d = m->sheet->first_device; status == CS_OK && is_shown(m, d); d++) {
+    FILE *bars = cs_gnuplot_file(m->sheet->job, "bars.dat");
+    FILE *capacities = cs_gnuplot_file(m->sheet->job, "capacities.dat");
+    for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++) {
         write_bar(m, bars, d);
         if (m->drawn.memory.capacity[d] != unlimited)
             fprintf(capacities, "%u %.9g 1\n", d - m->sheet->first_device,
                     in_bytes_unit(m, m->drawn.memory.capacity[d]));
     }
-    cs_status closed = bars ? cs_gnuplot_close(bars, "bars.dat", error) : CS_OK;
-    status = status == CS_OK ? closed : status;
-    closed = capacities ? cs_gnuplot_close(capacities, "capacities.dat", error) : CS_OK;
-    return status == CS_OK ? closed : status;
 }
 
 /* The one with the largest peak for its capacity; with none, the largest peak. */
@@ -405,27 +384,21 @@ static void write_parameters(memory *m, double bars_bottom)
     char name[64];
     snprintf(name, sizeof(name), "memory (%s)", m->unit->name);
     cs_sheet_time_axis(m->sheet, name);
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"from", (double)m->sheet->from / m->time_unit},
-        {"until", (double)m->sheet->until / m->time_unit},
-        {"highest", m->highest},
-        {"n_layers", n},
-        {"n_panels", m->n_panels},
-        {"bars_bottom", bars_bottom},
-        {"bars_step", cs_sheet_tick_step(m->highest, bars_bottom - sheet->top)},
-        {"panel_step", cs_sheet_tick_step(m->highest, panel)},
-        {"tick_step", ceil(24. * m->sheet->n_devices / place)},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(m->sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(m->sheet->job, "from", (double)m->sheet->from / m->time_unit);
+    cs_gnuplot_number(m->sheet->job, "until", (double)m->sheet->until / m->time_unit);
+    cs_gnuplot_number(m->sheet->job, "highest", m->highest);
+    cs_gnuplot_number(m->sheet->job, "n_layers", n);
+    cs_gnuplot_number(m->sheet->job, "n_panels", m->n_panels);
+    cs_gnuplot_number(m->sheet->job, "bars_bottom", bars_bottom);
+    cs_gnuplot_number(m->sheet->job, "bars_step",
+                      cs_sheet_tick_step(m->highest, bars_bottom - sheet->top));
+    cs_gnuplot_number(m->sheet->job, "panel_step", cs_sheet_tick_step(m->highest, panel));
+    cs_gnuplot_number(m->sheet->job, "tick_step", ceil(24. * m->sheet->n_devices / place));
 }
 
 /* Few devices: panels below each other. Many: the bars above, one panel below. Several runs: a
  * panel of each. */
-static cs_status lay_out(memory *runs, double *bars_bottom, cs_error *error)
+static void lay_out(memory *runs, double *bars_bottom)
 {
     memory *m = &runs[0];
     cs_sheet *sheet = m->sheet;
@@ -447,8 +420,9 @@ static cs_status lay_out(memory *runs, double *bars_bottom, cs_error *error)
         panels[i] = several   ? (shown_panel){&runs[i], fullest(&runs[i])}
                     : m->bars ? (shown_panel){m, fullest(m)}
                               : (shown_panel){m, sheet->first_device + i};
-    CS_TRY(m->bars ? write_bars(m, error) : CS_OK);
-    return write_panels(m, panels, top, bottom, error);
+    if (m->bars)
+        write_bars(m);
+    write_panels(m, panels, top, bottom);
 }
 
 static cs_status draw(memory *runs, const char *output, cs_error *error)
@@ -475,7 +449,7 @@ static cs_status draw(memory *runs, const char *output, cs_error *error)
     find_used(runs, n);
     cs_sheet_run_title(sheet);
     write_legend(runs, n);
-    CS_TRY(lay_out(runs, &bars_bottom, error));
+    lay_out(runs, &bars_bottom);
     write_parameters(&runs[0], bars_bottom);
     return cs_sheet_draw(sheet, output, "memory.gp", error);
 }

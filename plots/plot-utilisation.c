@@ -335,30 +335,21 @@ static void write_names(const utilisation *u, uint32_t r, FILE *names)
     }
 }
 
-static cs_status write_devices(const utilisation *u, cs_error *error)
+static void write_devices(const utilisation *u)
 {
-    static const char *const file_names[] = {"bars.dat", "values.dat", "names.dat"};
-    FILE *files[3] = {0};
-    cs_status status = CS_OK;
-    for (int i = 0; i < 3 && status == CS_OK; i++)
-        status = cs_gnuplot_open(u->sheet->job, file_names[i], &files[i], error);
-    for (uint32_t r = 0; r < u->sheet->n_readers && status == CS_OK; r++) {
+    FILE *bars = cs_gnuplot_file(u->sheet->job, "bars.dat");
+    FILE *values = cs_gnuplot_file(u->sheet->job, "values.dat");
+    FILE *names = cs_gnuplot_file(u->sheet->job, "names.dat");
+    for (uint32_t r = 0; r < u->sheet->n_readers; r++) {
         for (uint32_t row = 0; row < u->runs[r].n_shown; row++)
-            write_device(u, &u->runs[r], files[0], files[1], row);
-        write_names(u, r, files[2]);
+            write_device(u, &u->runs[r], bars, values, row);
+        write_names(u, r, names);
     }
-    for (int i = 0; i < 3; i++) {
-        const cs_status closed =
-            files[i] ? cs_gnuplot_close(files[i], file_names[i], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
 }
 
-static cs_status write_links(const utilisation *u, cs_error *error)
+static void write_links(const utilisation *u)
 {
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(u->sheet->job, "links.dat", &out, error));
+    FILE *out = cs_gnuplot_file(u->sheet->job, "links.dat");
     double height = u->links_bottom - u->links_top;
     double row = fmin(height / u->n_links, 2 * LINK_ROW);
     for (uint32_t i = 0; i < u->n_links; i++) {
@@ -370,33 +361,26 @@ static cs_status write_links(const utilisation *u, cs_error *error)
         cs_sheet_quote(out, name);
         fputc('\n', out);
     }
-    return cs_gnuplot_close(out, "links.dat", error);
 }
 
-static cs_status write_data(const utilisation *u, cs_error *error)
+static void write_data(const utilisation *u)
 {
     double most = u->n_links > 0 ? 100 * u->links[0].share : 0;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"n_rows", u->n_device_rows},
-        {"devices_right", u->devices_right},
-        {"links_bottom", u->links_bottom},
-        {"links_left", u->links_left},
-        {"links_top", u->links_top},
-        {"links_right", u->sheet->width - u->sheet->right},
-        {"n_links", u->n_links},
-        {"highest", fmax(100, most)},
-        {"bar_colour", cs_style_of("transfer")->colour},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(u->sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(u->sheet->job, "n_rows", u->n_device_rows);
+    cs_gnuplot_number(u->sheet->job, "devices_right", u->devices_right);
+    cs_gnuplot_number(u->sheet->job, "links_bottom", u->links_bottom);
+    cs_gnuplot_number(u->sheet->job, "links_left", u->links_left);
+    cs_gnuplot_number(u->sheet->job, "links_top", u->links_top);
+    cs_gnuplot_number(u->sheet->job, "links_right", u->sheet->width - u->sheet->right);
+    cs_gnuplot_number(u->sheet->job, "n_links", u->n_links);
+    cs_gnuplot_number(u->sheet->job, "highest", fmax(100, most));
+    cs_gnuplot_number(u->sheet->job, "bar_colour", cs_style_of("transfer")->colour);
     write_headings(u);
     cs_sheet_axis_titles(u->sheet, "share of the time (%)", u->devices_right - u->sheet->left,
                          "device", u->sheet->height - u->sheet->top - u->sheet->bottom);
-    CS_TRY(write_devices(u, error));
-    return u->n_links > 0 ? write_links(u, error) : CS_OK;
+    write_devices(u);
+    if (u->n_links > 0)
+        write_links(u);
 }
 
 cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *error)
@@ -416,7 +400,7 @@ cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *err
         write_delays(&u);
         write_legend(&u);
         lay_out(&u);
-        status = write_data(&u, error);
+        write_data(&u);
     }
     free(u.links);
     for (uint32_t r = 0; r < sheet->n_readers; r++)

@@ -83,10 +83,9 @@ void cs_timeline_find_paths(cs_timeline *t)
                   rows_crossed(t, p) / t->panels[p].n_rows * line / width <= most;
 }
 
-cs_status cs_timeline_write_paths(cs_timeline *t, cs_error *error)
+void cs_timeline_write_paths(cs_timeline *t)
 {
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(t->sheet->job, "path.dat", &out, error));
+    FILE *out = cs_gnuplot_file(t->sheet->job, "path.dat");
     fputs("NaN NaN\n\n", out); /* so that it is not empty */
     for (uint32_t p = 0; p < t->n_panels && t->path; p++) {
         pen line = {.out = out};
@@ -94,5 +93,4 @@ cs_status cs_timeline_write_paths(cs_timeline *t, cs_error *error)
             draw_step(t, p, i, &line);
         lift(&line);
     }
-    return cs_gnuplot_close(out, "path.dat", error);
 }

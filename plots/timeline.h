@@ -92,6 +92,6 @@ double cs_timeline_row(const cs_timeline *t, uint32_t row);
 void cs_timeline_find_paths(cs_timeline *t);
 
 /* Writes the critical paths of all runs as lines of the drawing, if t->path. */
-CS_MUST_CHECK cs_status cs_timeline_write_paths(cs_timeline *t, cs_error *error);
+void cs_timeline_write_paths(cs_timeline *t);
 
 #endif
