@@ -4,6 +4,7 @@
 #include "sim/base/number.h"
 #include "sim/base/process.h"
 #include "sim/base/text.h"
+#include "sim/base/vector.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -19,24 +20,37 @@ static const char said_name[] = "gnuplot.txt";
 
 /* ---- the folder ---- */
 
-cs_status cs_gnuplot_open(const cs_gnuplot *job, const char *name, FILE **out, cs_error *error)
+FILE *cs_gnuplot_file(cs_gnuplot *job, const char *name)
 {
     char path[PATH_BYTES];
-    CS_TRY(cs_temporary_entry(&job->temporary, name, path, sizeof(path), error));
-    FILE *file = fopen(path, "w");
+    FILE *file = NULL;
+    if (!cs_vector_reserve((void **)&job->files, &job->capacity, job->n_files + 1ULL,
+                           sizeof(*job->files)))
+        job->failure = ENOMEM;
+    else if (cs_temporary_entry(&job->temporary, name, path, sizeof(path), NULL) != CS_OK)
+        job->failure = ENAMETOOLONG;
+    else if (!(file = fopen(path, "w")))
+        job->failure = errno;
     if (!file)
-        return cs_error_system(error, CS_IO, job->folder, "cannot write a temporary file", errno);
-    *out = file;
-    return CS_OK;
+        return job->parameters; /* which gnuplot will not read */
+    job->files[job->n_files++] = file;
+    return file;
 }
 
-cs_status cs_gnuplot_close(FILE *out, const char *name, cs_error *error)
+/* Closes all files; errno of the first failure, or 0. */
+static int close_files(cs_gnuplot *job)
 {
-    bool failed = ferror(out);
-    if (fclose(out) != 0)
-        return cs_error_system(error, CS_IO, name, "cannot write this temporary file", errno);
-    return failed ? cs_error_system(error, CS_IO, name, "cannot write this temporary file", EIO)
-                  : CS_OK;
+    int failure = job->failure;
+    for (uint32_t i = 0; i < job->n_files; i++) {
+        const bool failed = ferror(job->files[i]);
+        const bool closed = fclose(job->files[i]) == 0;
+        if (!failure && (failed || !closed))
+            failure = closed ? EIO : errno;
+    }
+    free(job->files);
+    job->files = NULL;
+    job->n_files = job->capacity = 0;
+    return failure;
 }
 
 cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error)
@@ -44,16 +58,19 @@ cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error)
     *job = (cs_gnuplot){0};
     CS_TRY(cs_temporary_folder(&job->temporary, "sim-plot", error));
     job->folder = job->temporary.folder;
-    cs_status status = cs_gnuplot_open(job, parameters_name, &job->parameters, error);
-    if (status != CS_OK)
-        cs_gnuplot_finish(job);
+    job->parameters = cs_gnuplot_file(job, parameters_name);
+    if (job->parameters)
+        return CS_OK;
+    const int failure = job->failure;
+    cs_status status =
+        cs_error_system(error, CS_IO, job->folder, "cannot write a temporary file", failure);
+    cs_gnuplot_finish(job);
     return status;
 }
 
 void cs_gnuplot_finish(cs_gnuplot *job)
 {
-    if (job->parameters)
-        fclose(job->parameters);
+    (void)close_files(job);
     cs_temporary_remove(&job->temporary);
     *job = (cs_gnuplot){0};
 }
@@ -183,8 +200,8 @@ cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error)
     const char *folder = asked && *asked ? asked : cs_beside_shared("plots", shared);
     cs_gnuplot_path(job, "programs", folder);
     cs_gnuplot_path(job, "folder", job->folder);
-    FILE *parameters = job->parameters;
-    job->parameters = NULL;
-    CS_TRY(cs_gnuplot_close(parameters, parameters_name, error));
+    const int failure = close_files(job);
+    if (failure)
+        return cs_error_system(error, CS_IO, job->folder, "cannot write a temporary file", failure);
     return run(job, folder, program, error);
 }

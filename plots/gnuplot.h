@@ -18,6 +18,9 @@ typedef struct cs_gnuplot {
     cs_temporary temporary;
     const char *folder; /* of the data, the temporary one; ends without a slash */
     FILE *parameters;   /* "parameters.gp" in it */
+    FILE **files;       /* data, open until gnuplot runs */
+    uint32_t n_files, capacity;
+    int failure; /* errno of a file that could not be opened, or 0 */
 } cs_gnuplot;
 
 CS_MUST_CHECK cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error);
@@ -25,10 +28,9 @@ CS_MUST_CHECK cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error);
 /* Also removes the folder and what is in it. Accepts a zeroed job. */
 void cs_gnuplot_finish(cs_gnuplot *job);
 
-/* A data file of the job, open for writing; cs_gnuplot_close ends it. */
-CS_MUST_CHECK cs_status cs_gnuplot_open(const cs_gnuplot *job, const char *name, FILE **out,
-                                        cs_error *error);
-CS_MUST_CHECK cs_status cs_gnuplot_close(FILE *out, const char *name, cs_error *error);
+/* A new data file of the job, to be written; the job closes it. If it cannot be opened, what is
+ * written is lost, and cs_gnuplot_run reports it. */
+FILE *cs_gnuplot_file(cs_gnuplot *job, const char *name);
 
 /* A character of a text as it may stand in pictures, and how many bytes of the text it is: "?"
  * where a picture cannot have it. */

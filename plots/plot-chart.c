@@ -86,22 +86,19 @@ static void find_ranges(drawing *d)
 
 /* ---- data ---- */
 
-static cs_status open_of(const drawing *d, const char *name, uint32_t panel, FILE **out,
-                         cs_error *error)
+static FILE *file_of(const drawing *d, const char *name, uint32_t panel)
 {
     char file[32];
     snprintf(file, sizeof(file), "%s-%u.dat", name, panel + 1);
-    CS_TRY(cs_gnuplot_open(d->sheet->job, file, out, error));
-    fputs("NaN NaN NaN NaN 0\n\n", *out); /* so that none is empty */
-    return CS_OK;
+    FILE *out = cs_gnuplot_file(d->sheet->job, file);
+    fputs("NaN NaN NaN NaN 0\n\n", out); /* so that none is empty */
+    return out;
 }
 
-static cs_status write_lines(const drawing *d, uint32_t p, bool dashed, cs_error *error)
+static void write_lines(const drawing *d, uint32_t p, bool dashed)
 {
     const cs_chart_panel *panel = &d->chart->panels[p];
-    const char *name = dashed ? "dashed" : "solid";
-    FILE *out;
-    CS_TRY(open_of(d, name, p, &out, error));
+    FILE *out = file_of(d, dashed ? "dashed" : "solid", p);
     for (uint32_t s = 0; s < panel->n_series && !d->chart->bars; s++) {
         const cs_chart_series *series = &panel->series[s];
         for (uint32_t i = 0; i < series->n && series->dashed == dashed; i++)
@@ -109,7 +106,6 @@ static cs_status write_lines(const drawing *d, uint32_t p, bool dashed, cs_error
                     series->y[i], colours[find_name(d, series->name)]);
         fputs("\n", out);
     }
-    return cs_gnuplot_close(out, name, error);
 }
 
 /* Bars of a group side by side, in the order of the legend. */
@@ -118,11 +114,10 @@ static double bar_left(const cs_chart_panel *panel, uint32_t s, uint32_t i)
     return i - 0.4 + 0.8 * s / panel->n_series;
 }
 
-static cs_status write_bars(const drawing *d, uint32_t p, cs_error *error)
+static void write_bars(const drawing *d, uint32_t p)
 {
     const cs_chart_panel *panel = &d->chart->panels[p];
-    FILE *out;
-    CS_TRY(open_of(d, "bars", p, &out, error));
+    FILE *out = file_of(d, "bars", p);
     for (uint32_t s = 0; s < panel->n_series && d->chart->bars; s++) {
         const cs_chart_series *series = &panel->series[s];
         for (uint32_t i = 0; i < series->n; i++) {
@@ -132,14 +127,12 @@ static cs_status write_bars(const drawing *d, uint32_t p, cs_error *error)
                         series->y[i], colours[find_name(d, series->name)]);
         }
     }
-    return cs_gnuplot_close(out, "bars", error);
 }
 
-static cs_status write_words(const drawing *d, uint32_t p, cs_error *error)
+static void write_words(const drawing *d, uint32_t p)
 {
     const cs_chart_panel *panel = &d->chart->panels[p];
-    FILE *out;
-    CS_TRY(open_of(d, "words", p, &out, error));
+    FILE *out = file_of(d, "words", p);
     for (uint32_t s = 0; s < panel->n_series && d->chart->bars; s++) {
         const cs_chart_series *series = &panel->series[s];
         for (uint32_t i = 0; series->words && i < series->n; i++) {
@@ -151,30 +144,27 @@ static cs_status write_words(const drawing *d, uint32_t p, cs_error *error)
             fprintf(out, " %u\n", colours[find_name(d, series->name)]);
         }
     }
-    return cs_gnuplot_close(out, "words", error);
 }
 
-static cs_status write_names(const drawing *d, cs_error *error)
+static void write_names(const drawing *d)
 {
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(d->sheet->job, "names.dat", &out, error));
+    FILE *out = cs_gnuplot_file(d->sheet->job, "names.dat");
     for (uint32_t i = 0; i < d->chart->n_names; i++) {
         fprintf(out, "%u ", i);
         cs_sheet_quote(out, d->chart->names[i]);
         fputs("\n", out);
     }
-    return cs_gnuplot_close(out, "names", error);
 }
 
-static cs_status write_data(const drawing *d, cs_error *error)
+static void write_data(const drawing *d)
 {
     for (uint32_t p = 0; p < d->chart->n_panels; p++) {
-        CS_TRY(write_lines(d, p, false, error));
-        CS_TRY(write_lines(d, p, true, error));
-        CS_TRY(write_bars(d, p, error));
-        CS_TRY(write_words(d, p, error));
+        write_lines(d, p, false);
+        write_lines(d, p, true);
+        write_bars(d, p);
+        write_words(d, p);
     }
-    return write_names(d, error);
+    write_names(d);
 }
 
 /* ---- the sheet ---- */
@@ -238,17 +228,14 @@ static void write_parameters(const drawing *d)
     cs_gnuplot *job = d->sheet->job;
     cs_gnuplot_text(job, "x_title", chart->x_title);
     cs_gnuplot_text(job, "y_title", chart->y_title);
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"n_panels", chart->n_panels},       {"bars", chart->bars},
-        {"logarithmic", chart->logarithmic}, {"x_lowest", d->lowest_x},
-        {"x_highest", d->highest_x},         {"y_lowest", d->lowest_y},
-        {"y_highest", d->highest_y},         {"word_size", WORD},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(job, "n_panels", chart->n_panels);
+    cs_gnuplot_number(job, "bars", chart->bars);
+    cs_gnuplot_number(job, "logarithmic", chart->logarithmic);
+    cs_gnuplot_number(job, "x_lowest", d->lowest_x);
+    cs_gnuplot_number(job, "x_highest", d->highest_x);
+    cs_gnuplot_number(job, "y_lowest", d->lowest_y);
+    cs_gnuplot_number(job, "y_highest", d->highest_y);
+    cs_gnuplot_number(job, "word_size", WORD);
 }
 
 static cs_status draw_chart(const void *what, cs_gnuplot *job, const char *path, cs_error *error)
@@ -256,21 +243,15 @@ static cs_status draw_chart(const void *what, cs_gnuplot *job, const char *path,
     static const cs_plot_options options = {.kind = "chart", .width = WIDTH};
     cs_sheet sheet;
     drawing d = {.chart = what, .sheet = &sheet};
-    cs_status status = cs_sheet_init_plain(&sheet, &options, job, error);
-    if (status == CS_OK)
-        status = collect_names(&d, error);
-    if (status == CS_OK) {
-        cs_sheet_title(&sheet, d.chart->title, d.chart->subtitle);
-        write_legend(&d);
-        find_ranges(&d);
-        lay_out(&d);
-        write_parameters(&d);
-        status = write_data(&d, error);
-    }
-    if (status == CS_OK)
-        status = cs_sheet_draw(&sheet, path, "chart.gp", error);
-    cs_sheet_finish(&sheet);
-    return status;
+    cs_sheet_init_plain(&sheet, &options, job);
+    CS_TRY(collect_names(&d, error));
+    cs_sheet_title(&sheet, d.chart->title, d.chart->subtitle);
+    write_legend(&d);
+    find_ranges(&d);
+    lay_out(&d);
+    write_parameters(&d);
+    write_data(&d);
+    return cs_sheet_draw(&sheet, path, "chart.gp", error);
 }
 
 cs_status cs_plot_chart_draw(const cs_chart *chart, const char *output, cs_error *error)

@@ -147,15 +147,6 @@ static void write_lines(const fit_plot *p, FILE *out)
     }
 }
 
-static cs_status write_file(const fit_plot *p, const char *name,
-                            void (*write)(const fit_plot *, FILE *), cs_error *error)
-{
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(p->sheet->job, name, &out, error));
-    write(p, out);
-    return cs_gnuplot_close(out, name, error);
-}
-
 /* ---- sheet ---- */
 
 static void lay_out(const fit_plot *p)
@@ -199,23 +190,17 @@ static void write_numbers(const fit_plot *p)
     size_t used = 0;
     for (uint32_t i = 0; i < p->n; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%u ", colours[i]);
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"n_series", p->n},
-        {"bytes_step", fmax(2, 2 * ceil(LABEL * log2(p->most_bytes / p->least_bytes) /
-                                        (p->sheet->width - p->sheet->left) / 2))},
-        {"x_first", p->least_bytes / 1.4},
-        {"x_last", p->most_bytes * 1.4},
-        {"y_lowest", p->least_seconds / 1.5},
-        {"y_highest", p->most_seconds * 1.5},
-        {"residual_most", 1.15 * p->most_residual},
-        {"middle", middle},
-        {"upper_end", middle - GAP},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(job, "n_series", p->n);
+    cs_gnuplot_number(job, "bytes_step",
+                      fmax(2, 2 * ceil(LABEL * log2(p->most_bytes / p->least_bytes) /
+                                       (p->sheet->width - p->sheet->left) / 2)));
+    cs_gnuplot_number(job, "x_first", p->least_bytes / 1.4);
+    cs_gnuplot_number(job, "x_last", p->most_bytes * 1.4);
+    cs_gnuplot_number(job, "y_lowest", p->least_seconds / 1.5);
+    cs_gnuplot_number(job, "y_highest", p->most_seconds * 1.5);
+    cs_gnuplot_number(job, "residual_most", 1.15 * p->most_residual);
+    cs_gnuplot_number(job, "middle", middle);
+    cs_gnuplot_number(job, "upper_end", middle - GAP);
     cs_gnuplot_text(job, "colours", text);
     cs_sheet_axis_titles(p->sheet, "bytes", p->sheet->width, "time", p->sheet->height);
 }
@@ -226,8 +211,7 @@ cs_status cs_plot_fit(cs_sheet *sheet, const cs_costs *costs, const char *output
     CS_TRY(choose(&p, error));
     lay_out(&p);
     write_numbers(&p);
-    cs_status status = write_file(&p, "points.dat", write_points, error);
-    if (status == CS_OK)
-        status = write_file(&p, "fits.dat", write_lines, error);
-    return status == CS_OK ? cs_sheet_draw(sheet, output, "fit.gp", error) : status;
+    write_points(&p, cs_gnuplot_file(sheet->job, "points.dat"));
+    write_lines(&p, cs_gnuplot_file(sheet->job, "fits.dat"));
+    return cs_sheet_draw(sheet, output, "fit.gp", error);
 }

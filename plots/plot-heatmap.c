@@ -305,28 +305,6 @@ static void write_data(const heatmap *h)
                       fmin(h->cell_width, h->cell_height) >= 9 ? 0.7 : 0);
 }
 
-static cs_status write_files(heatmap *h, cs_error *error)
-{
-    const struct {
-        const char *name;
-        FILE **file;
-    } files[] = {{"cells.dat", &h->cells},     {"across.dat", &h->across},
-                 {"aligned.dat", &h->aligned}, {"numbers.dat", &h->numbers},
-                 {"hatch.dat", &h->hatch},     {"patches.dat", &h->patches}};
-    enum { N_FILES = sizeof(files) / sizeof(files[0]) };
-    cs_status status = CS_OK;
-    for (size_t i = 0; i < N_FILES && status == CS_OK; i++)
-        status = cs_gnuplot_open(h->sheet->job, files[i].name, files[i].file, error);
-    if (status == CS_OK)
-        write_data(h);
-    for (size_t i = 0; i < N_FILES; i++) {
-        cs_status closed =
-            *files[i].file ? cs_gnuplot_close(*files[i].file, files[i].name, error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
-}
-
 cs_status cs_plot_heatmap(cs_sheet *sheet, const char *output, cs_error *error)
 {
     heatmap h = {.sheet = sheet};
@@ -337,6 +315,12 @@ cs_status cs_plot_heatmap(cs_sheet *sheet, const char *output, cs_error *error)
                             sheet->reader->path);
     choose_palette(&h);
     lay_out(&h);
-    cs_status status = write_files(&h, error);
-    return status == CS_OK ? cs_sheet_draw(sheet, output, "heatmap.gp", error) : status;
+    h.cells = cs_gnuplot_file(sheet->job, "cells.dat");
+    h.across = cs_gnuplot_file(sheet->job, "across.dat");
+    h.aligned = cs_gnuplot_file(sheet->job, "aligned.dat");
+    h.numbers = cs_gnuplot_file(sheet->job, "numbers.dat");
+    h.hatch = cs_gnuplot_file(sheet->job, "hatch.dat");
+    h.patches = cs_gnuplot_file(sheet->job, "patches.dat");
+    write_data(&h);
+    return cs_sheet_draw(sheet, output, "heatmap.gp", error);
 }

@@ -323,29 +323,6 @@ static void write_labels(const lines *l, FILE *out)
     }
 }
 
-static cs_status write_file(const lines *l, const char *name,
-                            void (*write)(const lines *l, FILE *out), cs_error *error)
-{
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(l->sheet->job, name, &out, error));
-    write(l, out);
-    return cs_gnuplot_close(out, name, error);
-}
-
-static cs_status write_files(const lines *l, cs_error *error)
-{
-    static const struct {
-        const char *name;
-        void (*write)(const lines *l, FILE *out);
-    } files[] = {{"solid.dat", write_solid},       {"dashed.dat", write_dashed},
-                 {"points.dat", write_points},     {"bars.dat", write_bars},
-                 {"capacity.dat", write_capacity}, {"foot.dat", write_foot},
-                 {"labels.dat", write_labels}};
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        CS_TRY(write_file(l, files[i].name, files[i].write, error));
-    return CS_OK;
-}
-
 static void write_looks(const lines *l)
 {
     char colours[LINES_MAX * 12] = "", full[LINES_MAX * 4] = "", hollow[LINES_MAX * 4] = "";
@@ -367,29 +344,22 @@ static void write_numbers(const lines *l)
     cs_gnuplot *job = l->sheet->job;
     /* so that lines below others are seen */
     double narrower = l->n > 1 && l->n <= FEW ? fmin(1.7, 6. / (l->n - 1)) : 0;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"n_lines", l->n},
-        {"x_first", l->left},
-        {"x_last", l->right},
-        {"y_lowest", l->low},
-        {"y_highest", l->high},
-        {"logarithmic", l->logarithmic},
-        {"own_labels", labels_itself(l)},
-        {"turn", l->turn},
-        {"connected", !l->bars},
-        {"broken", l->low > 0},
-        {"has_capacity", l->grid.capacities != NULL},
-        {"has_dashed", l->grid.out_of_memory > 0},
-        {"has_foot", l->grid.out_of_memory + l->grid.failed > 0},
-        {"widest", 1.3 + narrower * (l->n - 1)},
-        {"narrower", narrower},
-        {"whole", l->grid.whole && l->high - l->low < 12},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(job, "n_lines", l->n);
+    cs_gnuplot_number(job, "x_first", l->left);
+    cs_gnuplot_number(job, "x_last", l->right);
+    cs_gnuplot_number(job, "y_lowest", l->low);
+    cs_gnuplot_number(job, "y_highest", l->high);
+    cs_gnuplot_number(job, "logarithmic", l->logarithmic);
+    cs_gnuplot_number(job, "own_labels", labels_itself(l));
+    cs_gnuplot_number(job, "turn", l->turn);
+    cs_gnuplot_number(job, "connected", !l->bars);
+    cs_gnuplot_number(job, "broken", l->low > 0);
+    cs_gnuplot_number(job, "has_capacity", l->grid.capacities != NULL);
+    cs_gnuplot_number(job, "has_dashed", l->grid.out_of_memory > 0);
+    cs_gnuplot_number(job, "has_foot", l->grid.out_of_memory + l->grid.failed > 0);
+    cs_gnuplot_number(job, "widest", 1.3 + narrower * (l->n - 1));
+    cs_gnuplot_number(job, "narrower", narrower);
+    cs_gnuplot_number(job, "whole", l->grid.whole && l->high - l->low < 12);
     const cs_sheet *sheet = l->sheet;
     cs_sheet_axis_titles(l->sheet, l->grid.axes[0].title,
                          sheet->width - 2 * fmin(sheet->left, sheet->width / 4), l->grid.title,
@@ -498,6 +468,12 @@ cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)
     choose_upwards(&l);
     lay_out(&l);
     write_numbers(&l);
-    status = write_files(&l, error);
-    return status == CS_OK ? cs_sheet_draw(sheet, output, "lines.gp", error) : status;
+    write_solid(&l, cs_gnuplot_file(sheet->job, "solid.dat"));
+    write_dashed(&l, cs_gnuplot_file(sheet->job, "dashed.dat"));
+    write_points(&l, cs_gnuplot_file(sheet->job, "points.dat"));
+    write_bars(&l, cs_gnuplot_file(sheet->job, "bars.dat"));
+    write_capacity(&l, cs_gnuplot_file(sheet->job, "capacity.dat"));
+    write_foot(&l, cs_gnuplot_file(sheet->job, "foot.dat"));
+    write_labels(&l, cs_gnuplot_file(sheet->job, "labels.dat"));
+    return cs_sheet_draw(sheet, output, "lines.gp", error);
 }

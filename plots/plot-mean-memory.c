@@ -1,3 +1,4 @@
+#include "plots/drawn-run.h"
 #include "plots/sheet.h"
 
 #include <math.h>
@@ -17,14 +18,10 @@ typedef struct level {
 } level;
 
 typedef struct run_memory {
-    cs_reader *reader;
-    const int64_t *time, *bytes, *capacity;
-    const uint32_t *device, *category;
-    uint64_t n_samples, n_devices;
-    double *weights; /* of devices: how many each stands for */
-    double all;      /* devices */
-    int64_t *live;   /* by device and category */
-    double *totals;  /* by device */
+    cs_drawn_run drawn;
+    double all;     /* devices */
+    int64_t *live;  /* by device and category */
+    double *totals; /* by device */
     uint32_t fullest;
     bool fullest_is_known;
 } run_memory;
@@ -48,57 +45,21 @@ static const int points[CS_PLOT_INPUTS_MAX] = {7, 5, 9, 13, 11, 15, 6, 4};
 
 /* ---- reading ---- */
 
-/* A row of devices that did the same counts as many as it stands for. */
-static void weigh(run_memory *run)
+static cs_status read_run(mean_memory *m, uint32_t r, cs_error *error)
 {
-    const cs_reader *reader = run->reader;
-    for (uint64_t d = 0; d < run->n_devices; d++)
-        run->weights[d] = reader->row_of ? 0 : 1;
-    for (uint32_t d = 0; reader->row_of && d < reader->n_file_devices; d++)
-        if (reader->stand_in_of[d] < run->n_devices)
-            run->weights[reader->stand_in_of[d]]++;
-    for (uint64_t d = 0; d < run->n_devices; d++)
-        run->all += run->weights[d];
-}
-
-static cs_status read_run(mean_memory *m, run_memory *run, cs_error *error)
-{
-    const char *const *categories;
-    uint32_t n = 0;
-    const cs_reader_column columns[] = {{"memory/time", CS_READER_INT64, &run->time},
-                                        {"memory/bytes", CS_READER_INT64, &run->bytes},
-                                        {"memory/device", CS_READER_UINT32, &run->device},
-                                        {"memory/category", CS_READER_UINT32, &run->category}};
-    const cs_reader_column devices = {"devices/capacity", CS_READER_INT64, &run->capacity};
-    CS_TRY(cs_reader_read(run->reader, columns, 4, &run->n_samples, error));
-    CS_TRY(cs_reader_read(run->reader, &devices, 1, &run->n_devices, error));
-    CS_TRY(cs_reader_meanings(run->reader, "memory/category", &categories, &n, error));
-    if (n > MAX_CATEGORIES || run->n_samples == 0)
-        return cs_error_add(error, CS_INVALID,
-                            n > MAX_CATEGORIES
-                                ? "%s: memory/category: has more than 16 meanings"
-                                : "%s: memory: has no samples: weights and activations have no "
-                                  "size, or the run did not record them",
-                            run->reader->path);
-    if (!m->categories || n > m->n_categories) {
-        m->categories = categories;
-        m->n_categories = n;
+    run_memory *run = &m->runs[r];
+    CS_TRY(cs_drawn_run_read(m->sheet->readers[r], CS_DRAWN_MEMORY, &run->drawn, error));
+    CS_TRY(cs_drawn_run_need_memory(&run->drawn, MAX_CATEGORIES, error));
+    const cs_drawn_memory *memory = &run->drawn.memory;
+    if (!m->categories || memory->n_categories > m->n_categories) {
+        m->categories = memory->categories;
+        m->n_categories = memory->n_categories;
     }
-    const size_t cells = run->n_devices + 1;
-    run->weights = calloc(cells, sizeof(*run->weights));
-    run->totals = calloc(cells, sizeof(*run->totals));
-    run->live = calloc(cells * MAX_CATEGORIES, sizeof(*run->live));
-    if (!run->weights || !run->totals || !run->live)
-        return cs_error_no_memory(error);
-    weigh(run);
-    return CS_OK;
-}
-
-static void finish_run(run_memory *run)
-{
-    free(run->weights);
-    free(run->totals);
-    free(run->live);
+    for (uint64_t d = 0; d < run->drawn.n_rows; d++)
+        run->all += run->drawn.rows[d].stands_for;
+    run->totals = calloc(run->drawn.n_rows + 1, sizeof(*run->totals));
+    run->live = calloc((run->drawn.n_rows + 1) * MAX_CATEGORIES, sizeof(*run->live));
+    return run->totals && run->live ? CS_OK : cs_error_no_memory(error);
 }
 
 /* ---- levels ---- */
@@ -113,7 +74,7 @@ static void find_fullest(run_memory *run, level *at)
         return;
     }
     run->fullest = 0;
-    for (uint32_t d = 1; d < run->n_devices; d++)
+    for (uint32_t d = 1; d < run->drawn.n_rows; d++)
         if (run->totals[d] > run->totals[run->fullest])
             run->fullest = d;
     run->fullest_is_known = true;
@@ -133,24 +94,26 @@ static void change_total(run_memory *run, uint32_t device, double change)
 static void walk(mean_memory *m, uint32_t r, each_level *each, void *data)
 {
     run_memory *run = &m->runs[r];
+    const cs_drawn_memory *samples = &run->drawn.memory;
     level at = {.time = m->sheet->from};
     run->fullest_is_known = false;
-    memset(run->live, 0, (run->n_devices + 1) * MAX_CATEGORIES * sizeof(*run->live));
-    memset(run->totals, 0, (run->n_devices + 1) * sizeof(*run->totals));
-    for (uint64_t i = 0; i < run->n_samples && run->time[i] < m->sheet->until; i++) {
-        const uint32_t device = run->device[i], category = run->category[i];
-        if (run->time[i] > at.time) {
+    memset(run->live, 0, (run->drawn.n_rows + 1) * MAX_CATEGORIES * sizeof(*run->live));
+    memset(run->totals, 0, (run->drawn.n_rows + 1) * sizeof(*run->totals));
+    for (uint64_t i = 0; i < samples->n && samples->time[i] < m->sheet->until; i++) {
+        const uint32_t device = samples->row[i], category = samples->category[i];
+        if (samples->time[i] > at.time) {
             find_fullest(run, &at);
             each(m, r, &at, data);
-            at.time = run->time[i];
+            at.time = samples->time[i];
         }
-        if (device >= run->n_devices || category >= MAX_CATEGORIES)
+        if (device >= run->drawn.n_rows)
             continue;
         int64_t *live = &run->live[(size_t)device * MAX_CATEGORIES + category];
-        const double change = (double)run->bytes[i] - (double)*live;
-        *live = run->bytes[i];
+        const double change = (double)samples->bytes[i] - (double)*live;
+        *live = samples->bytes[i];
         change_total(run, device, change);
-        at.of[m->n_layers > 1 ? category : 0] += change * run->weights[device] / run->all;
+        at.of[m->n_layers > 1 ? category : 0] +=
+            change * run->drawn.rows[device].stands_for / run->all;
     }
     find_fullest(run, &at);
     each(m, r, &at, data);
@@ -244,33 +207,23 @@ static void write_ends(const mean_memory *m, uint32_t run, files *f)
     write_step(m, f->fullest, m->sheet->until, f->last[MAX_CATEGORIES], f->last[MAX_CATEGORIES]);
 }
 
-static cs_status write_run(mean_memory *m, uint32_t run, uint32_t *n_layers, cs_error *error)
+static void write_run(mean_memory *m, uint32_t run, uint32_t *n_layers)
 {
+    cs_gnuplot *job = m->sheet->job;
     files f = {.place = -1, .next_mark = MARK_EVERY * (run + 1.) / (m->sheet->n_readers + 1.)};
-    char names[MAX_CATEGORIES + 2][32];
-    cs_status status = CS_OK;
-    for (uint32_t c = 0; c < m->n_layers && status == CS_OK; c++) {
+    char name[32];
+    for (uint32_t c = 0; c < m->n_layers; c++) {
         if (!m->used[c])
             continue;
-        snprintf(names[c], sizeof(names[c]), "mean-%u.dat", ++*n_layers);
-        status = cs_gnuplot_open(m->sheet->job, names[c], &f.layers[c], error);
+        snprintf(name, sizeof(name), "mean-%u.dat", ++*n_layers);
+        f.layers[c] = cs_gnuplot_file(job, name);
     }
-    snprintf(names[MAX_CATEGORIES], sizeof(names[0]), "fullest-%u.dat", run + 1);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(m->sheet->job, names[MAX_CATEGORIES], &f.fullest, error);
-    snprintf(names[MAX_CATEGORIES + 1], sizeof(names[0]), "marks-%u.dat", run + 1);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(m->sheet->job, names[MAX_CATEGORIES + 1], &f.marks, error);
-    if (status == CS_OK) {
-        walk(m, run, write_level, &f);
-        write_ends(m, run, &f);
-    }
-    for (uint32_t c = 0; c < MAX_CATEGORIES + 2; c++) {
-        FILE *file = c < MAX_CATEGORIES ? f.layers[c] : c == MAX_CATEGORIES ? f.fullest : f.marks;
-        const cs_status closed = file ? cs_gnuplot_close(file, names[c], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
+    snprintf(name, sizeof(name), "fullest-%u.dat", run + 1);
+    f.fullest = cs_gnuplot_file(job, name);
+    snprintf(name, sizeof(name), "marks-%u.dat", run + 1);
+    f.marks = cs_gnuplot_file(job, name);
+    walk(m, run, write_level, &f);
+    write_ends(m, run, &f);
 }
 
 /* ---- the picture ---- */
@@ -280,8 +233,10 @@ static void choose_scale(mean_memory *m)
 {
     int64_t least = INT64_MAX;
     for (uint32_t r = 0; r < m->sheet->n_readers; r++)
-        for (uint64_t d = 0; d < m->runs[r].n_devices; d++)
-            least = m->runs[r].capacity[d] < least ? m->runs[r].capacity[d] : least;
+        for (uint64_t d = 0; d < m->runs[r].drawn.n_rows; d++)
+            least = m->runs[r].drawn.memory.capacity[d] < least
+                        ? m->runs[r].drawn.memory.capacity[d]
+                        : least;
     m->unit = cs_byte_unit_of(m->most);
     m->capacity = (double)least <= 2 * m->most ? (double)least : 0;
 }
@@ -323,21 +278,15 @@ static void write_parameters(mean_memory *m, uint32_t n_layers)
         if (m->n_layers == 1 || m->used[c])
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%u ", layer_colour(m, c));
     const double highest = 1.08 * fmax(m->most, m->capacity) / m->unit->bytes;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"from", (double)sheet->from / m->time_unit},
-        {"until", (double)sheet->until / m->time_unit},
-        {"highest", highest},
-        {"step", cs_sheet_tick_step(highest, sheet->height - sheet->top - sheet->bottom)},
-        {"capacity", m->capacity / m->unit->bytes},
-        {"n_layers", n_layers},
-        {"n_runs", sheet->n_readers},
-        {"stacked", m->n_layers > 1},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(sheet->job, "from", (double)sheet->from / m->time_unit);
+    cs_gnuplot_number(sheet->job, "until", (double)sheet->until / m->time_unit);
+    cs_gnuplot_number(sheet->job, "highest", highest);
+    cs_gnuplot_number(sheet->job, "step",
+                      cs_sheet_tick_step(highest, sheet->height - sheet->top - sheet->bottom));
+    cs_gnuplot_number(sheet->job, "capacity", m->capacity / m->unit->bytes);
+    cs_gnuplot_number(sheet->job, "n_layers", n_layers);
+    cs_gnuplot_number(sheet->job, "n_runs", sheet->n_readers);
+    cs_gnuplot_number(sheet->job, "stacked", m->n_layers > 1);
     cs_gnuplot_text(sheet->job, "colours", list);
     snprintf(name, sizeof(name), "mean memory of a device (%s)", m->unit->name);
     cs_sheet_time_axis(sheet, name);
@@ -347,13 +296,8 @@ static cs_status prepare(mean_memory *m, cs_error *error)
 {
     cs_sheet *sheet = m->sheet;
     uint32_t n_layers = 0;
-    cs_status status = CS_OK;
-    for (uint32_t r = 0; r < sheet->n_readers && status == CS_OK; r++) {
-        m->runs[r].reader = sheet->readers[r];
-        status = read_run(m, &m->runs[r], error);
-    }
-    if (status != CS_OK)
-        return status;
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        CS_TRY(read_run(m, r, error));
     m->n_layers = sheet->n_readers > 1 ? 1 : m->n_categories;
     for (uint32_t r = 0; r < sheet->n_readers; r++)
         walk(m, r, note_most, NULL);
@@ -364,17 +308,20 @@ static cs_status prepare(mean_memory *m, cs_error *error)
     write_legend(m);
     if (sheet->height == 0)
         sheet->height = ceil(sheet->top + HEIGHT + sheet->bottom);
-    for (uint32_t r = 0; r < sheet->n_readers && status == CS_OK; r++)
-        status = write_run(m, r, &n_layers, error);
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        write_run(m, r, &n_layers);
     write_parameters(m, n_layers);
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_plot_mean_memory(cs_sheet *sheet, const char *output, cs_error *error)
 {
     mean_memory m = {.sheet = sheet};
     const cs_status status = prepare(&m, error);
-    for (uint32_t r = 0; r < sheet->n_readers; r++)
-        finish_run(&m.runs[r]);
+    for (uint32_t r = 0; r < sheet->n_readers; r++) {
+        cs_drawn_run_finish(&m.runs[r].drawn);
+        free(m.runs[r].totals);
+        free(m.runs[r].live);
+    }
     return status == CS_OK ? cs_sheet_draw(sheet, output, "mean-memory.gp", error) : status;
 }

@@ -1,3 +1,4 @@
+#include "plots/drawn-run.h"
 #include "plots/sheet.h"
 
 #include "sim/base/sum.h"
@@ -23,19 +24,8 @@ typedef struct level {
 
 typedef struct memory {
     cs_sheet *sheet;
-    cs_reader *reader;
+    cs_drawn_run drawn;
     uint32_t run, n_shown; /* of the sheet's runs; devices of it from the sheet's first on */
-    const char *const *categories;
-    uint32_t n_categories;
-    /* per sample */
-    const int64_t *time, *bytes;
-    const uint32_t *device, *category;
-    uint64_t n_samples;
-    /* per device */
-    const int64_t *capacity, *peak, *peak_time, *oom_time;
-    const uint32_t *out_of_memory;
-    const int64_t *at_peak[MAX_CATEGORIES];
-    uint64_t n_devices;
     const cs_byte_unit *unit;
     double highest; /* of the vertical axes, in units */
     double time_unit;
@@ -49,50 +39,12 @@ typedef struct shown_panel {
     uint32_t device;
 } shown_panel;
 
-/* ---- reading ---- */
-
-static cs_status read_samples(memory *m, cs_error *error)
-{
-    const cs_reader_column columns[] = {{"memory/time", CS_READER_INT64, &m->time},
-                                        {"memory/bytes", CS_READER_INT64, &m->bytes},
-                                        {"memory/device", CS_READER_UINT32, &m->device},
-                                        {"memory/category", CS_READER_UINT32, &m->category}};
-    cs_reader *reader = m->reader;
-    CS_TRY(cs_reader_read(reader, columns, 4, &m->n_samples, error));
-    CS_TRY(cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error));
-    if (m->n_categories > MAX_CATEGORIES)
-        return cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
-                            reader->path, MAX_CATEGORIES);
-    return m->n_samples == 0 ? cs_error_add(error, CS_INVALID,
-                                            "%s: memory: has no samples: weights and activations "
-                                            "have no size, or the run did not record them",
-                                            reader->path)
-                             : CS_OK;
-}
-
-static cs_status read_devices(memory *m, cs_error *error)
-{
-    char names[MAX_CATEGORIES][64];
-    cs_reader_column columns[5 + MAX_CATEGORIES] = {
-        {"devices/capacity", CS_READER_INT64, &m->capacity},
-        {"devices/peak", CS_READER_INT64, &m->peak},
-        {"devices/peak_time", CS_READER_INT64, &m->peak_time},
-        {"devices/oom_time", CS_READER_INT64, &m->oom_time},
-        {"devices/out_of_memory", CS_READER_UINT32, &m->out_of_memory},
-    };
-    for (uint32_t c = 0; c < m->n_categories; c++) {
-        snprintf(names[c], sizeof(names[c]), "devices/at_peak_%s", m->categories[c]);
-        columns[5 + c] = (cs_reader_column){names[c], CS_READER_INT64, &m->at_peak[c]};
-    }
-    return cs_reader_read(m->reader, columns, 5 + m->n_categories, &m->n_devices, error);
-}
-
 /* ---- scale and legend ---- */
 
 static bool is_shown(const memory *m, uint32_t device)
 {
     return device >= m->sheet->first_device && device - m->sheet->first_device < m->n_shown &&
-           device < m->n_devices;
+           device < m->drawn.n_rows;
 }
 
 /* Capacities far above all peaks would press everything to the ground: they are named in the
@@ -101,9 +53,9 @@ static double top_of(const memory *m)
 {
     int64_t peak = 1, capacity = 0;
     for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++) {
-        peak = m->peak[d] > peak ? m->peak[d] : peak;
-        if (m->capacity[d] != unlimited && m->capacity[d] > capacity)
-            capacity = m->capacity[d];
+        peak = m->drawn.memory.peak[d] > peak ? m->drawn.memory.peak[d] : peak;
+        if (m->drawn.memory.capacity[d] != unlimited && m->drawn.memory.capacity[d] > capacity)
+            capacity = m->drawn.memory.capacity[d];
     }
     const double top = (double)peak * 1.15;
     return (double)capacity <= 2 * (double)peak ? fmax(top, (double)capacity * 1.08) : top;
@@ -124,7 +76,8 @@ static void choose_scale(memory *runs, uint32_t n)
 static bool capacities_are_drawn(const memory *m)
 {
     for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++)
-        if (m->capacity[d] != unlimited && (double)m->capacity[d] / m->unit->bytes <= m->highest)
+        if (m->drawn.memory.capacity[d] != unlimited &&
+            (double)m->drawn.memory.capacity[d] / m->unit->bytes <= m->highest)
             return true;
     return false;
 }
@@ -132,11 +85,13 @@ static bool capacities_are_drawn(const memory *m)
 /* The categories that any of the runs has; their words are those of the first. */
 static void find_used(memory *runs, uint32_t n)
 {
-    for (uint32_t r = 0; r < n; r++)
-        for (uint64_t i = 0; i < runs[r].n_samples; i++)
-            if (runs[r].category[i] < runs[0].n_categories &&
-                is_shown(&runs[r], runs[r].device[i]) && runs[r].bytes[i] > 0)
-                runs[0].used[runs[r].category[i]] = true;
+    for (uint32_t r = 0; r < n; r++) {
+        const cs_drawn_memory *of = &runs[r].drawn.memory;
+        for (uint32_t d = runs[r].sheet->first_device; is_shown(&runs[r], d); d++)
+            for (uint32_t c = 0; c < of->n_categories; c++)
+                if (c < runs[0].drawn.memory.n_categories)
+                    runs[0].used[c] |= of->held[d * (uint64_t)of->n_categories + c];
+    }
     for (uint32_t r = 1; r < n; r++)
         memcpy(runs[r].used, runs[0].used, sizeof(runs[r].used));
 }
@@ -147,10 +102,10 @@ static void write_legend(const memory *runs, uint32_t n_runs)
     const memory *m = &runs[0];
     uint32_t n = 0;
     bool capacities = false;
-    for (uint32_t c = 0; c < m->n_categories; c++) {
-        uint32_t colour = cs_style_of(m->categories[c])->colour;
+    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
+        uint32_t colour = cs_style_of(m->drawn.memory.categories[c])->colour;
         if (m->used[c])
-            entries[n++] = (cs_legend_entry){m->categories[c], colour, colour};
+            entries[n++] = (cs_legend_entry){m->drawn.memory.categories[c], colour, colour};
     }
     for (uint32_t r = 0; r < n_runs; r++)
         capacities = capacities || capacities_are_drawn(&runs[r]);
@@ -176,7 +131,7 @@ static void write_corner(const memory *m, FILE *out, cs_time time, int64_t bytes
 /* Only what changes has corners: most samples change one category and those on top of it. */
 static void write_level(const memory *m, layers *out, const level *at, cs_time time, bool last)
 {
-    for (uint32_t c = 0; c < m->n_categories; c++) {
+    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
         if (!m->used[c] || (out->begun[c] && !last && out->bytes[c] == at->upto[c]))
             continue;
         if (out->begun[c])
@@ -189,7 +144,7 @@ static void write_level(const memory *m, layers *out, const level *at, cs_time t
 
 static int64_t total_of(const memory *m, const level *at)
 {
-    return at->upto[m->n_categories - 1];
+    return at->upto[m->drawn.memory.n_categories - 1];
 }
 
 /* Of the levels that begin within half a point only the first, the lowest, the highest and the last
@@ -241,7 +196,7 @@ static int64_t add_bytes(int64_t sum, int64_t bytes)
 static void stack(const memory *m, const int64_t *live, cs_time time, level *at)
 {
     int64_t sum = 0;
-    for (uint32_t c = 0; c < m->n_categories; c++)
+    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++)
         at->upto[c] = sum = add_bytes(sum, live[c]);
     at->time = time < m->sheet->from ? m->sheet->from : time;
 }
@@ -249,7 +204,8 @@ static void stack(const memory *m, const int64_t *live, cs_time time, level *at)
 /* A run may end before those beside it. */
 static cs_time end_of(const memory *m)
 {
-    return m->reader->makespan < m->sheet->until ? m->reader->makespan : m->sheet->until;
+    return m->drawn.reader->makespan < m->sheet->until ? m->drawn.reader->makespan
+                                                       : m->sheet->until;
 }
 
 /* All samples of one instant make one level. What was before the range counts at its start. */
@@ -259,15 +215,18 @@ static void write_levels(const memory *m, layers *out, uint32_t device)
     level at = {0};
     thinner t = {0};
     cs_time time = 0;
-    for (uint64_t i = 0; i < m->n_samples && m->time[i] <= m->sheet->until; i++) {
-        if (m->device[i] != device || m->category[i] >= m->n_categories)
-            continue;
-        if (m->time[i] != time && m->time[i] > m->sheet->from) {
+    const cs_drawn_memory *samples = &m->drawn.memory;
+    const cs_drawn_row *row = &m->drawn.rows[device];
+    for (uint64_t i = row->first_sample; i < row->first_sample + row->n_samples; i++) {
+        const uint64_t sample = samples->by_row[i];
+        if (samples->time[sample] > m->sheet->until)
+            break;
+        if (samples->time[sample] != time && samples->time[sample] > m->sheet->from) {
             stack(m, live, time, &at);
             add_level(m, out, &t, &at);
         }
-        time = m->time[i];
-        live[m->category[i]] = m->bytes[i];
+        time = samples->time[sample];
+        live[samples->category[sample]] = samples->bytes[sample];
     }
     stack(m, live, time, &at);
     add_level(m, out, &t, &at);
@@ -275,27 +234,18 @@ static void write_levels(const memory *m, layers *out, uint32_t device)
     write_level(m, out, &at, end_of(m), true);
 }
 
-static cs_status write_panel_data(const memory *m, uint32_t number, uint32_t device,
-                                  cs_error *error)
+static void write_panel_data(const memory *m, uint32_t number, uint32_t device)
 {
     layers out = {0};
-    char names[MAX_CATEGORIES][32];
+    char name[32];
     uint32_t layer = 0;
-    cs_status status = CS_OK;
-    for (uint32_t c = 0; c < m->n_categories && status == CS_OK; c++) {
+    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
         if (!m->used[c])
             continue;
-        snprintf(names[c], sizeof(names[c]), "panel-%u-%u.dat", number, ++layer);
-        status = cs_gnuplot_open(m->sheet->job, names[c], &out.files[c], error);
+        snprintf(name, sizeof(name), "panel-%u-%u.dat", number, ++layer);
+        out.files[c] = cs_gnuplot_file(m->sheet->job, name);
     }
-    if (status == CS_OK)
-        write_levels(m, &out, device);
-    for (uint32_t c = 0; c < m->n_categories; c++) {
-        const cs_status closed =
-            out.files[c] ? cs_gnuplot_close(out.files[c], names[c], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
+    write_levels(m, &out, device);
 }
 
 /* Adds a part if there is room for it. */
@@ -313,20 +263,21 @@ static void write_heading(const memory *m, uint32_t device, double y, const char
     char text[320], part[128], bytes[64], time[64], name[64];
     cs_sheet_device_name(m->sheet, m->run, device, name, sizeof(name));
     snprintf(text, sizeof(text), "%sdevice%s %s: peak %s", what, strpbrk(name, "-(") ? "s" : "",
-             name, cs_sheet_bytes(m->peak[device], bytes, sizeof(bytes)));
+             name, cs_sheet_bytes(m->drawn.memory.peak[device], bytes, sizeof(bytes)));
     snprintf(part, sizeof(part), ", OUT OF MEMORY from %s on",
-             cs_sheet_time(m->oom_time[device], time, sizeof(time)));
-    if (m->out_of_memory[device])
+             cs_sheet_time(m->drawn.memory.oom_time[device], time, sizeof(time)));
+    if (m->drawn.memory.out_of_memory[device])
         add_part(m, text, sizeof(text), part);
-    snprintf(part, sizeof(part), " at %s", cs_sheet_time(m->peak_time[device], time, sizeof(time)));
-    if (!m->out_of_memory[device])
+    snprintf(part, sizeof(part), " at %s",
+             cs_sheet_time(m->drawn.memory.peak_time[device], time, sizeof(time)));
+    if (!m->drawn.memory.out_of_memory[device])
         add_part(m, text, sizeof(text), part);
     snprintf(part, sizeof(part), ", capacity %s",
-             cs_sheet_bytes(m->capacity[device], bytes, sizeof(bytes)));
-    if (m->capacity[device] != unlimited)
+             cs_sheet_bytes(m->drawn.memory.capacity[device], bytes, sizeof(bytes)));
+    if (m->drawn.memory.capacity[device] != unlimited)
         add_part(m, text, sizeof(text), part);
     cs_sheet_text(m->sheet, m->sheet->left, y,
-                  m->out_of_memory[device] ? CS_COLOUR_BAD : CS_COLOUR_TEXT, text);
+                  m->drawn.memory.out_of_memory[device] ? CS_COLOUR_BAD : CS_COLOUR_TEXT, text);
 }
 
 static double in_bytes_unit(const memory *m, int64_t bytes)
@@ -337,10 +288,12 @@ static double in_bytes_unit(const memory *m, int64_t bytes)
 /* Panel, its upper and lower edge, its capacity (0: none), its peak: for gnuplot, one line each. */
 static void write_place(const memory *m, FILE *out, uint32_t device, double top, double bottom)
 {
-    double peak_time = (double)m->peak_time[device] / m->time_unit;
+    double peak_time = (double)m->drawn.memory.peak_time[device] / m->time_unit;
     fprintf(out, "%.2f %.2f %.9g %.15g %.9g\n", top, bottom,
-            m->capacity[device] == unlimited ? 0 : in_bytes_unit(m, m->capacity[device]), peak_time,
-            in_bytes_unit(m, m->peak[device]));
+            m->drawn.memory.capacity[device] == unlimited
+                ? 0
+                : in_bytes_unit(m, m->drawn.memory.capacity[device]),
+            peak_time, in_bytes_unit(m, m->drawn.memory.peak[device]));
 }
 
 /* What stands before the device: which of several it is. */
@@ -354,25 +307,19 @@ static void name_panel(const memory *m, char *text, size_t size)
         snprintf(text, size, "the fullest one, ");
 }
 
-static cs_status write_panels(const memory *m, const shown_panel *panels, double top, double bottom,
-                              cs_error *error)
+static void write_panels(const memory *m, const shown_panel *panels, double top, double bottom)
 {
-    FILE *out;
+    FILE *out = cs_gnuplot_file(m->sheet->job, "panels.dat");
     double height = (bottom - top) / m->n_panels;
-    cs_status status = cs_gnuplot_open(m->sheet->job, "panels.dat", &out, error);
-    if (status != CS_OK)
-        return status;
-    for (uint32_t i = 0; i < m->n_panels && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < m->n_panels; i++) {
         const memory *of = panels[i].of;
         char what[160];
         double upper = top + i * height;
         name_panel(of, what, sizeof(what));
         write_heading(of, panels[i].device, upper + HEADING / 2., what);
         write_place(of, out, panels[i].device, upper + HEADING, upper + height - 6);
-        status = write_panel_data(of, i, panels[i].device, error);
+        write_panel_data(of, i, panels[i].device);
     }
-    cs_status closed = cs_gnuplot_close(out, "panels.dat", error);
-    return status == CS_OK ? closed : status;
 }
 
 /* ---- bars ---- */
@@ -381,31 +328,26 @@ static void write_bar(const memory *m, FILE *out, uint32_t device)
 {
     int64_t sum = 0;
     uint32_t x = device - m->sheet->first_device;
-    for (uint32_t c = 0; c < m->n_categories; c++) {
-        int64_t bytes = m->at_peak[c][device];
+    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
+        int64_t bytes = m->drawn.memory.at_peak[c][device];
         if (bytes > 0)
             fprintf(out, "%.6g %.6g %.9g %.9g %u\n", x + 0.1, x + 0.9, in_bytes_unit(m, sum),
-                    in_bytes_unit(m, add_bytes(sum, bytes)), cs_style_of(m->categories[c])->colour);
+                    in_bytes_unit(m, add_bytes(sum, bytes)),
+                    cs_style_of(m->drawn.memory.categories[c])->colour);
         sum = add_bytes(sum, bytes);
     }
 }
 
-static cs_status write_bars(memory *m, cs_error *error)
+static void write_bars(memory *m)
 {
-    FILE *bars = NULL, *capacities = NULL;
-    cs_status status = cs_gnuplot_open(m->sheet->job, "bars.dat", &bars, error);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(m->sheet->job, "capacities.dat", &capacities, error);
-    for (uint32_t d = m->sheet->first_device; status == CS_OK && is_shown(m, d); d++) {
+    FILE *bars = cs_gnuplot_file(m->sheet->job, "bars.dat");
+    FILE *capacities = cs_gnuplot_file(m->sheet->job, "capacities.dat");
+    for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++) {
         write_bar(m, bars, d);
-        if (m->capacity[d] != unlimited)
+        if (m->drawn.memory.capacity[d] != unlimited)
             fprintf(capacities, "%u %.9g 1\n", d - m->sheet->first_device,
-                    in_bytes_unit(m, m->capacity[d]));
+                    in_bytes_unit(m, m->drawn.memory.capacity[d]));
     }
-    cs_status closed = bars ? cs_gnuplot_close(bars, "bars.dat", error) : CS_OK;
-    status = status == CS_OK ? closed : status;
-    closed = capacities ? cs_gnuplot_close(capacities, "capacities.dat", error) : CS_OK;
-    return status == CS_OK ? closed : status;
 }
 
 /* The one with the largest peak for its capacity; with none, the largest peak. */
@@ -414,7 +356,7 @@ static uint32_t fullest(const memory *m)
     uint32_t best = m->sheet->first_device;
     double most = -1;
     for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++) {
-        double full = (double)m->peak[d] / (double)m->capacity[d];
+        double full = (double)m->drawn.memory.peak[d] / (double)m->drawn.memory.capacity[d];
         if (full > most) {
             most = full;
             best = d;
@@ -433,35 +375,30 @@ static void write_parameters(memory *m, double bars_bottom)
     double place = m->sheet->width - m->sheet->left - m->sheet->right;
     char colours[MAX_CATEGORIES * 9 + 1] = "";
     uint32_t n = 0;
-    for (uint32_t c = 0; c < m->n_categories; c++) {
+    for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
         if (m->used[c])
-            snprintf(colours + 9 * n++, 10, "0x%06X ", cs_style_of(m->categories[c])->colour);
+            snprintf(colours + 9 * n++, 10, "0x%06X ",
+                     cs_style_of(m->drawn.memory.categories[c])->colour);
     }
     cs_gnuplot_text(m->sheet->job, "colours", colours);
     char name[64];
     snprintf(name, sizeof(name), "memory (%s)", m->unit->name);
     cs_sheet_time_axis(m->sheet, name);
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"from", (double)m->sheet->from / m->time_unit},
-        {"until", (double)m->sheet->until / m->time_unit},
-        {"highest", m->highest},
-        {"n_layers", n},
-        {"n_panels", m->n_panels},
-        {"bars_bottom", bars_bottom},
-        {"bars_step", cs_sheet_tick_step(m->highest, bars_bottom - sheet->top)},
-        {"panel_step", cs_sheet_tick_step(m->highest, panel)},
-        {"tick_step", ceil(24. * m->sheet->n_devices / place)},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(m->sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(m->sheet->job, "from", (double)m->sheet->from / m->time_unit);
+    cs_gnuplot_number(m->sheet->job, "until", (double)m->sheet->until / m->time_unit);
+    cs_gnuplot_number(m->sheet->job, "highest", m->highest);
+    cs_gnuplot_number(m->sheet->job, "n_layers", n);
+    cs_gnuplot_number(m->sheet->job, "n_panels", m->n_panels);
+    cs_gnuplot_number(m->sheet->job, "bars_bottom", bars_bottom);
+    cs_gnuplot_number(m->sheet->job, "bars_step",
+                      cs_sheet_tick_step(m->highest, bars_bottom - sheet->top));
+    cs_gnuplot_number(m->sheet->job, "panel_step", cs_sheet_tick_step(m->highest, panel));
+    cs_gnuplot_number(m->sheet->job, "tick_step", ceil(24. * m->sheet->n_devices / place));
 }
 
 /* Few devices: panels below each other. Many: the bars above, one panel below. Several runs: a
  * panel of each. */
-static cs_status lay_out(memory *runs, double *bars_bottom, cs_error *error)
+static void lay_out(memory *runs, double *bars_bottom)
 {
     memory *m = &runs[0];
     cs_sheet *sheet = m->sheet;
@@ -483,28 +420,28 @@ static cs_status lay_out(memory *runs, double *bars_bottom, cs_error *error)
         panels[i] = several   ? (shown_panel){&runs[i], fullest(&runs[i])}
                     : m->bars ? (shown_panel){m, fullest(m)}
                               : (shown_panel){m, sheet->first_device + i};
-    CS_TRY(m->bars ? write_bars(m, error) : CS_OK);
-    return write_panels(m, panels, top, bottom, error);
+    if (m->bars)
+        write_bars(m);
+    write_panels(m, panels, top, bottom);
 }
 
-static cs_status read_run(memory *m, cs_sheet *sheet, uint32_t run, cs_error *error)
+static cs_status draw(memory *runs, const char *output, cs_error *error)
 {
-    *m = (memory){.sheet = sheet, .reader = sheet->readers[run], .run = run};
-    CS_TRY(cs_sheet_shown_devices(sheet, run, &m->n_shown, error));
-    CS_TRY(read_samples(m, error));
-    if (m->n_shown == 0)
-        return cs_error_add(error, CS_USAGE, "%s: has no device %u", m->reader->path,
-                            sheet->first_device);
-    return read_devices(m, error);
-}
-
-cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
-{
-    memory runs[CS_PLOT_INPUTS_MAX];
+    cs_sheet *sheet = runs[0].sheet;
     const uint32_t n = sheet->n_readers;
     double bars_bottom = 0;
-    for (uint32_t r = 0; r < n; r++)
-        CS_TRY(read_run(&runs[r], sheet, r, error));
+    for (uint32_t r = 0; r < n; r++) {
+        memory *m = &runs[r];
+        m->sheet = sheet;
+        m->run = r;
+        CS_TRY(cs_sheet_shown_devices(sheet, r, &m->n_shown, error));
+        CS_TRY(cs_drawn_run_read(sheet->readers[r], CS_DRAWN_MEMORY | CS_DRAWN_PEAKS, &m->drawn,
+                                 error));
+        CS_TRY(cs_drawn_run_need_memory(&m->drawn, MAX_CATEGORIES, error));
+        if (m->n_shown == 0)
+            return cs_error_add(error, CS_USAGE, "%s: has no device %u", sheet->readers[r]->path,
+                                sheet->first_device);
+    }
     const double time_unit = cs_sheet_time_unit(sheet);
     for (uint32_t r = 0; r < n; r++)
         runs[r].time_unit = time_unit;
@@ -512,7 +449,16 @@ cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
     find_used(runs, n);
     cs_sheet_run_title(sheet);
     write_legend(runs, n);
-    CS_TRY(lay_out(runs, &bars_bottom, error));
+    lay_out(runs, &bars_bottom);
     write_parameters(&runs[0], bars_bottom);
     return cs_sheet_draw(sheet, output, "memory.gp", error);
+}
+
+cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    memory runs[CS_PLOT_INPUTS_MAX] = {{.sheet = sheet}};
+    const cs_status status = draw(runs, output, error);
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        cs_drawn_run_finish(&runs[r].drawn);
+    return status;
 }

@@ -199,14 +199,11 @@ static void write_front(const plans *p, FILE *out)
     }
 }
 
-static cs_status write_file(const plans *p, const char *name,
-                            void (*write)(const plans *p, FILE *out), cs_error *error)
+static FILE *file_of(const plans *p, const char *name)
 {
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(p->sheet->job, name, &out, error));
+    FILE *out = cs_gnuplot_file(p->sheet->job, name);
     fputs("NaN NaN 0 2\n\n", out); /* so that none is empty */
-    write(p, out);
-    return cs_gnuplot_close(out, name, error);
+    return out;
 }
 
 /* ---- the sheet ---- */
@@ -277,18 +274,11 @@ static void place_panels(const plans *p)
     const bool one = p->least_devices == p->most_devices, below = both_below(p);
     const double across = sheet->left + (right - sheet->left - GAP) / 2;
     const double down = sheet->top + (bottom - sheet->top - CS_SHEET_AXIS - 10) / 2;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"has_first", !one},
-        {"first_right", below ? right : across},
-        {"first_bottom", below ? down : bottom},
-        {"second_left", below || one ? sheet->left : across + GAP},
-        {"second_top", below ? down + CS_SHEET_AXIS + 10 : sheet->top},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(sheet->job, "has_first", !one);
+    cs_gnuplot_number(sheet->job, "first_right", below ? right : across);
+    cs_gnuplot_number(sheet->job, "first_bottom", below ? down : bottom);
+    cs_gnuplot_number(sheet->job, "second_left", below || one ? sheet->left : across + GAP);
+    cs_gnuplot_number(sheet->job, "second_top", below ? down + CS_SHEET_AXIS + 10 : sheet->top);
 }
 
 static void write_numbers(const plans *p)
@@ -297,21 +287,14 @@ static void write_numbers(const plans *p)
     const cs_sheet *sheet = p->sheet;
     cs_gnuplot *job = sheet->job;
     const bool one = p->least_devices == p->most_devices;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"geometric", p->most_devices >= 4 * p->least_devices},
-        {"least_devices", one ? 0 : p->least_devices / 1.1},
-        {"most_devices", one ? 2 * p->most_devices : p->most_devices * 1.1},
-        {"most_throughput", 1.08 * p->most_throughput},
-        {"most_memory", 1.05 * p->most_memory / unit.memory},
-        {"capacity", p->capacity / unit.memory},
-        {"least_time", 0.9 * p->least_time / unit.time},
-        {"most_time", 1.03 * p->most_time / unit.time},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(job, "geometric", p->most_devices >= 4 * p->least_devices);
+    cs_gnuplot_number(job, "least_devices", one ? 0 : p->least_devices / 1.1);
+    cs_gnuplot_number(job, "most_devices", one ? 2 * p->most_devices : p->most_devices * 1.1);
+    cs_gnuplot_number(job, "most_throughput", 1.08 * p->most_throughput);
+    cs_gnuplot_number(job, "most_memory", 1.05 * p->most_memory / unit.memory);
+    cs_gnuplot_number(job, "capacity", p->capacity / unit.memory);
+    cs_gnuplot_number(job, "least_time", 0.9 * p->least_time / unit.time);
+    cs_gnuplot_number(job, "most_time", 1.03 * p->most_time / unit.time);
     char memory[64], time[64];
     snprintf(memory, sizeof(memory), "peak memory of a device (%s)", unit.memory_name);
     snprintf(time, sizeof(time), "time of a step (%s)", unit.time_name);
@@ -328,9 +311,9 @@ static cs_status draw(plans *p, const char *output, cs_error *error)
     find_ranges(p);
     lay_out(p);
     write_numbers(p);
-    CS_TRY(write_file(p, "best.dat", write_best, error));
-    CS_TRY(write_file(p, "plans.dat", write_plans, error));
-    CS_TRY(write_file(p, "front.dat", write_front, error));
+    write_best(p, file_of(p, "best.dat"));
+    write_plans(p, file_of(p, "plans.dat"));
+    write_front(p, file_of(p, "front.dat"));
     return cs_sheet_draw(p->sheet, output, "plans.gp", error);
 }
 

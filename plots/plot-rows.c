@@ -83,62 +83,44 @@ static void write_label(const drawing *d, const cs_plot_row_box *box, FILE *out)
     }
 }
 
-static cs_status write_boxes(const drawing *d, cs_error *error)
+static void write_boxes(const drawing *d)
 {
-    static const char *const names[] = {"boxes.dat", "labels.dat"};
-    FILE *files[2] = {NULL, NULL};
-    cs_status status = CS_OK;
-    for (int i = 0; i < 2 && status == CS_OK; i++)
-        status = cs_gnuplot_open(d->sheet->job, names[i], &files[i], error);
-    for (uint32_t i = 0; i < d->rows->n_boxes && status == CS_OK; i++) {
+    FILE *boxes = cs_gnuplot_file(d->sheet->job, "boxes.dat");
+    FILE *labels = cs_gnuplot_file(d->sheet->job, "labels.dat");
+    for (uint32_t i = 0; i < d->rows->n_boxes; i++) {
         const cs_plot_row_box *box = &d->rows->boxes[i];
-        fprintf(files[0], "%.15g %.15g %.6g %.6g %u\n", (double)box->start / d->unit,
+        fprintf(boxes, "%.15g %.15g %.6g %.6g %u\n", (double)box->start / d->unit,
                 (double)box->end / d->unit, box->row + box_top, box->row + box_bottom,
                 colour_of(&d->rows->looks[box->look]));
-        write_label(d, box, files[1]);
+        write_label(d, box, labels);
     }
-    for (int i = 0; i < 2; i++) {
-        cs_status closed = files[i] ? cs_gnuplot_close(files[i], names[i], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
 }
 
-static cs_status draw(const cs_plot_rows *rows, cs_gnuplot *job, const char *output,
-                      cs_error *error)
+static cs_status draw(const void *what, cs_gnuplot *job, const char *output, cs_error *error)
 {
     static const cs_plot_options no_options = {.kind = "rows"};
+    const cs_plot_rows *rows = what;
     cs_sheet sheet;
-    cs_status status = cs_sheet_init_plain(&sheet, &no_options, job, error);
-    if (status == CS_OK) {
-        drawing d = {.rows = rows, .sheet = &sheet};
-        sheet.until = rows->until;
-        sheet.n_devices = rows->n_rows;
-        d.unit = cs_sheet_time_unit(&sheet);
-        cs_sheet_title(&sheet, rows->title, rows->subtitle);
-        write_legend(&d);
-        lay_out(&d);
-        write_names(&d);
-        status = write_boxes(&d, error);
-        cs_sheet_time_axis(&sheet, "");
-        cs_gnuplot_number(job, "until", (double)rows->until / d.unit);
-        cs_gnuplot_number(job, "label_size", LABEL);
-        cs_gnuplot_number(job, "idle_colour", CS_COLOUR_IDLE);
-        cs_gnuplot_number(job, "box_top", box_top);
-        cs_gnuplot_number(job, "box_bottom", box_bottom);
-    }
-    if (status == CS_OK)
-        status = cs_sheet_draw(&sheet, output, "rows.gp", error);
-    cs_sheet_finish(&sheet);
-    return status;
-}
-
-static cs_status draw_rows(const void *rows, cs_gnuplot *job, const char *path, cs_error *error)
-{
-    return draw(rows, job, path, error);
+    drawing d = {.rows = rows, .sheet = &sheet};
+    cs_sheet_init_plain(&sheet, &no_options, job);
+    sheet.until = rows->until;
+    sheet.n_devices = rows->n_rows;
+    d.unit = cs_sheet_time_unit(&sheet);
+    cs_sheet_title(&sheet, rows->title, rows->subtitle);
+    write_legend(&d);
+    lay_out(&d);
+    write_names(&d);
+    write_boxes(&d);
+    cs_sheet_time_axis(&sheet, "");
+    cs_gnuplot_number(job, "until", (double)rows->until / d.unit);
+    cs_gnuplot_number(job, "label_size", LABEL);
+    cs_gnuplot_number(job, "idle_colour", CS_COLOUR_IDLE);
+    cs_gnuplot_number(job, "box_top", box_top);
+    cs_gnuplot_number(job, "box_bottom", box_bottom);
+    return cs_sheet_draw(&sheet, output, "rows.gp", error);
 }
 
 cs_status cs_plot_rows_draw(const cs_plot_rows *rows, const char *output, cs_error *error)
 {
-    return cs_plot_output(draw_rows, rows, output, error);
+    return cs_plot_output(draw, rows, output, error);
 }

@@ -378,16 +378,14 @@ static void write_step(const segment_plot *p, step *s, cs_time time, int64_t mos
     s->begun = true;
 }
 
-static cs_status write_samples(const segment_plot *p, const char *name, const int64_t *most,
-                               const int64_t *then, cs_error *error)
+static void write_samples(const segment_plot *p, const char *name, const int64_t *most,
+                          const int64_t *then)
 {
-    step s = {0};
-    CS_TRY(cs_gnuplot_open(p->sheet->job, name, &s.out, error));
+    step s = {.out = cs_gnuplot_file(p->sheet->job, name)};
     for (uint64_t i = 0; i < p->n_samples; i++)
         if (p->sample_device[i] == p->played)
             write_step(p, &s, p->time[i], most[i], then[i]);
     write_point(p, &s, p->sheet->until, s.last);
-    return cs_gnuplot_close(s.out, name, error);
 }
 
 /* ---- the segments ---- */
@@ -485,25 +483,20 @@ static void write_parameters(const segment_plot *p)
     cs_sheet *sheet = p->sheet;
     const device_figures *d = &p->devices;
     char x[48], y[48];
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"until", (double)sheet->until / p->time_unit},
-        {"middle", (double)sheet->until / p->time_unit / 2},
-        {"highest", p->highest},
-        {"step", cs_sheet_tick_step(p->highest, PANEL)},
-        {"capacity", capacity_is_drawn(p) ? (double)d->capacity[p->device] / p->unit->bytes : 0},
-        {"peak", (double)d->peak_reserved[p->device] / p->unit->bytes},
-        {"peak_time", (double)d->peak_time[p->device] / p->time_unit},
-        {"failed_time", p->failed ? (double)d->failed_time[p->device] / p->time_unit : -1},
-        {"panel_bottom", p->panel_bottom},
-        {"allocated_colour", ALLOCATED_COLOUR},
-        {"reserved_colour", RESERVED_COLOUR},
-        {"bad_colour", CS_COLOUR_BAD},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(sheet->job, "until", (double)sheet->until / p->time_unit);
+    cs_gnuplot_number(sheet->job, "middle", (double)sheet->until / p->time_unit / 2);
+    cs_gnuplot_number(sheet->job, "highest", p->highest);
+    cs_gnuplot_number(sheet->job, "step", cs_sheet_tick_step(p->highest, PANEL));
+    cs_gnuplot_number(sheet->job, "capacity",
+                      capacity_is_drawn(p) ? (double)d->capacity[p->device] / p->unit->bytes : 0);
+    cs_gnuplot_number(sheet->job, "peak", (double)d->peak_reserved[p->device] / p->unit->bytes);
+    cs_gnuplot_number(sheet->job, "peak_time", (double)d->peak_time[p->device] / p->time_unit);
+    cs_gnuplot_number(sheet->job, "failed_time",
+                      p->failed ? (double)d->failed_time[p->device] / p->time_unit : -1);
+    cs_gnuplot_number(sheet->job, "panel_bottom", p->panel_bottom);
+    cs_gnuplot_number(sheet->job, "allocated_colour", ALLOCATED_COLOUR);
+    cs_gnuplot_number(sheet->job, "reserved_colour", RESERVED_COLOUR);
+    cs_gnuplot_number(sheet->job, "bad_colour", CS_COLOUR_BAD);
     snprintf(x, sizeof(x), "time (%s), two rounds", sheet->time_unit);
     snprintf(y, sizeof(y), "memory (%s)", p->unit->name);
     cs_sheet_axis_titles(sheet, x, sheet->width - sheet->left - sheet->right, y, PANEL);
@@ -548,8 +541,8 @@ static cs_status prepare(segment_plot *p, cs_error *error)
     cs_sheet_run_title(sheet);
     write_legend(p);
     CS_TRY(lay_out(p, error));
-    CS_TRY(write_samples(p, "allocated.dat", p->most_allocated, p->allocated, error));
-    CS_TRY(write_samples(p, "reserved.dat", p->most_reserved, p->reserved, error));
+    write_samples(p, "allocated.dat", p->most_allocated, p->allocated);
+    write_samples(p, "reserved.dat", p->most_reserved, p->reserved);
     draw_pieces(p);
     name_rows(p);
     write_parameters(p);

@@ -101,15 +101,6 @@ static void write_boxes(const spread *s, FILE *out)
     }
 }
 
-static cs_status write_file(const spread *s, const char *name,
-                            void (*write)(const spread *, FILE *), cs_error *error)
-{
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(s->sheet->job, name, &out, error));
-    write(s, out);
-    return cs_gnuplot_close(out, name, error);
-}
-
 static void lay_out(spread *s)
 {
     cs_sheet *sheet = s->sheet;
@@ -152,10 +143,9 @@ cs_status cs_plot_spread(cs_sheet *sheet, const char *output, cs_error *error)
     if (status == CS_OK) {
         s.unit = cs_grid_scale_of(cs_unit_word(s.figure->unit), s.highest);
         lay_out(&s);
-        status = write_file(&s, "points.dat", write_points, error);
+        write_points(&s, cs_gnuplot_file(sheet->job, "points.dat"));
+        write_boxes(&s, cs_gnuplot_file(sheet->job, "boxes.dat"));
     }
-    if (status == CS_OK)
-        status = write_file(&s, "boxes.dat", write_boxes, error);
     for (uint32_t r = 0; r < sheet->n_readers; r++)
         free(s.values[r]);
     return status == CS_OK ? cs_sheet_draw(sheet, output, "spread.gp", error) : status;

@@ -310,44 +310,30 @@ static void write_rows(const cs_timeline *t, FILE *out)
         }
 }
 
-static cs_status write_data(cs_timeline *t, cs_error *error)
+static void write_data(cs_timeline *t)
 {
-    static const char *const names[] = {"wide.dat", "narrow.dat", "waits.dat", "labels.dat",
-                                        "rows.dat"};
-    enum { N_FILES = sizeof(names) / sizeof(names[0]) };
-    FILE *rows = NULL, **files[N_FILES] = {&t->wide, &t->narrow, &t->waits, &t->labels, &rows};
-    cs_status status = CS_OK;
-    for (int i = 0; i < N_FILES && status == CS_OK; i++)
-        status = cs_gnuplot_open(t->sheet->job, names[i], files[i], error);
-    if (status == CS_OK) {
-        fputs("NaN NaN NaN NaN 0 0\n", t->waits); /* so that it is not empty */
-        write_boxes(t);
-        write_rows(t, rows);
-    }
-    for (int i = 0; i < N_FILES; i++) {
-        cs_status closed = *files[i] ? cs_gnuplot_close(*files[i], names[i], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status == CS_OK ? cs_timeline_write_paths(t, error) : status;
+    cs_gnuplot *job = t->sheet->job;
+    t->wide = cs_gnuplot_file(job, "wide.dat");
+    t->narrow = cs_gnuplot_file(job, "narrow.dat");
+    t->waits = cs_gnuplot_file(job, "waits.dat");
+    t->labels = cs_gnuplot_file(job, "labels.dat");
+    fputs("NaN NaN NaN NaN 0 0\n", t->waits); /* so that it is not empty */
+    write_boxes(t);
+    write_rows(t, cs_gnuplot_file(job, "rows.dat"));
+    cs_timeline_write_paths(t);
 }
 
 static void write_parameters(cs_timeline *t)
 {
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"from", in_units(t, t->sheet->from)},
-        {"until", in_units(t, t->sheet->until)},
-        {"lane_top", t->top[CS_LANE_COMPUTE]},
-        {"lane_bottom", t->bottom[CS_LANE_COMPUTE]},
-        {"label_size", t->label_size},
-        {"idle_colour", CS_COLOUR_IDLE},
-        {"n_rows", (t->sheet->height - t->sheet->top - t->sheet->bottom) / t->row_height},
-        {"has_path", t->path},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(t->sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(t->sheet->job, "from", in_units(t, t->sheet->from));
+    cs_gnuplot_number(t->sheet->job, "until", in_units(t, t->sheet->until));
+    cs_gnuplot_number(t->sheet->job, "lane_top", t->top[CS_LANE_COMPUTE]);
+    cs_gnuplot_number(t->sheet->job, "lane_bottom", t->bottom[CS_LANE_COMPUTE]);
+    cs_gnuplot_number(t->sheet->job, "label_size", t->label_size);
+    cs_gnuplot_number(t->sheet->job, "idle_colour", CS_COLOUR_IDLE);
+    cs_gnuplot_number(t->sheet->job, "n_rows",
+                      (t->sheet->height - t->sheet->top - t->sheet->bottom) / t->row_height);
+    cs_gnuplot_number(t->sheet->job, "has_path", t->path);
     cs_sheet_time_axis(t->sheet, "device");
 }
 
@@ -355,7 +341,7 @@ static void write_parameters(cs_timeline *t)
 static void prepare_names(cs_timeline *t)
 {
     enum { NARROWEST = 320, WIDEST = 1300 };
-    const cs_reader_tasks *tasks = &t->panels[0].tasks;
+    const cs_reader_tasks *tasks = &t->panels[0].run.tasks.is;
     cs_sheet *sheet = t->sheet;
     cs_timeline_box made;
     double shown = (double)(sheet->until - sheet->from), margins = sheet->left + sheet->right,
@@ -384,12 +370,13 @@ static cs_status prepare(cs_timeline *t, cs_error *error)
     t->scale =
         fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
     t->cell = fmax(2, t->n_rows / 12.);
-    CS_TRY(cs_timeline_find_paths(t, error));
+    cs_timeline_find_paths(t);
     CS_TRY(cs_timeline_collect(t, error));
     t->unit = cs_sheet_time_unit(sheet);
     lay_out(t);
     write_headings(t);
-    return write_data(t, error);
+    write_data(t);
+    return CS_OK;
 }
 
 static cs_status draw(cs_sheet *sheet, bool named, const char *output, cs_error *error)

@@ -1,3 +1,4 @@
+#include "plots/drawn-run.h"
 #include "plots/sheet.h"
 
 #include "sim/base/text.h"
@@ -9,7 +10,6 @@
 #include <string.h>
 
 enum {
-    MAX_USES = 32,
     HEADING = 20,
     VALUE_WIDTH = 48,      /* room for "100.0 %" behind a bar */
     LINK_ROW = 20,         /* least height of a link's row */
@@ -25,10 +25,7 @@ typedef struct link_use {
 
 /* The devices of a run. */
 typedef struct device_use {
-    const char *uses[MAX_USES]; /* of a device's time: kinds of computation first */
-    const int64_t *times[MAX_USES];
-    uint32_t n_uses, n_compute;
-    uint64_t n_devices;
+    cs_drawn_run drawn;
     uint32_t n_shown; /* from the sheet's first device on */
     double first_row; /* where they stand; of several runs there is a heading before them */
 } device_use;
@@ -36,59 +33,28 @@ typedef struct device_use {
 typedef struct utilisation {
     cs_sheet *sheet;
     device_use runs[CS_PLOT_INPUTS_MAX];
-    double n_device_rows; /* of all runs, with headings */
-    const char *const *names;
-    const double *shares; /* of a link's capacity */
-    const double *bandwidths;
-    uint64_t n_all_links;
-    link_use *links;  /* the most used first */
-    uint32_t n_rows;  /* of links that are used alike */
-    uint32_t n_links; /* rows that are shown */
-    bool below;       /* links are below the devices, not beside them */
+    double n_device_rows;      /* of all runs, with headings */
+    const cs_drawn_links *all; /* of the first run */
+    link_use *links;           /* the most used first */
+    uint32_t n_rows;           /* of links that are used alike */
+    uint32_t n_links;          /* rows that are shown */
+    bool below;                /* links are below the devices, not beside them */
     double devices_bottom, links_top, links_bottom;
     double row_height, links_left, devices_right;
     bool one_place; /* of all links that are used */
-    bool delays;    /* collectives use no links: of those that nothing else uses nothing is known */
 } utilisation;
 
 static const double heading_rows = 0.9; /* rows of devices that the name of a run takes */
 
-static const char compute_prefix[] = "compute_";
-static const char *const waits[] = {"communication", "dependency", "flush"};
-
-enum { N_WAITS = sizeof(waits) / sizeof(waits[0]) };
-
 /* ---- reading ---- */
-
-static cs_status read_run(cs_reader *reader, device_use *run, cs_error *error)
-{
-    const char *const *kinds = NULL;
-    uint32_t n = 0;
-    CS_TRY(cs_reader_names(reader, "devices", compute_prefix, &kinds, &n, error));
-    if (n == 0 || n > MAX_USES - N_WAITS)
-        return cs_error_add(error, CS_INVALID,
-                            "%s: devices: must have 1 to %d columns compute_<kind>; was the run "
-                            "analysed?",
-                            reader->path, MAX_USES - N_WAITS);
-    char names[MAX_USES][80];
-    cs_reader_column columns[MAX_USES];
-    for (uint32_t i = 0; i < n + N_WAITS; i++) {
-        const char *column = i < n ? kinds[i] : waits[i - n];
-        run->uses[i] = i < n ? kinds[i] + strlen(compute_prefix) : column;
-        snprintf(names[i], sizeof(names[i]), "devices/%s", column);
-        columns[i] = (cs_reader_column){names[i], CS_READER_INT64, &run->times[i]};
-    }
-    run->n_compute = n;
-    run->n_uses = n + N_WAITS;
-    return cs_reader_read(reader, columns, run->n_uses, &run->n_devices, error);
-}
 
 static cs_status read_devices(utilisation *u, cs_error *error)
 {
     const cs_sheet *sheet = u->sheet;
+    const uint32_t parts = CS_DRAWN_TIMES | (sheet->n_readers == 1 ? CS_DRAWN_LINKS : 0);
     for (uint32_t r = 0; r < sheet->n_readers; r++) {
         device_use *run = &u->runs[r];
-        CS_TRY(read_run(sheet->readers[r], run, error));
+        CS_TRY(cs_drawn_run_read(sheet->readers[r], parts, &run->drawn, error));
         CS_TRY(cs_sheet_shown_devices(sheet, r, &run->n_shown, error));
         u->n_device_rows += sheet->n_readers > 1 ? heading_rows : 0;
         run->first_row = u->n_device_rows;
@@ -109,13 +75,13 @@ static int compare_links(const void *a, const void *b)
 /* Links that are used alike share a row: the first of them stands for all. */
 static void fold_links(utilisation *u)
 {
-    for (uint64_t i = 0; i < u->n_all_links; i++) {
+    for (uint64_t i = 0; i < u->all->n; i++) {
         const link_use *next = &u->links[i];
         uint32_t k = u->n_rows;
-        if (u->delays && !(next->share > 0))
+        if (u->all->no_collectives && !(next->share > 0))
             continue;
         while (k > 0 && u->links[k - 1].share == next->share &&
-               u->bandwidths[u->links[k - 1].index] != u->bandwidths[next->index])
+               u->all->bandwidth[u->links[k - 1].index] != u->all->bandwidth[next->index])
             k--;
         if (k > 0 && u->links[k - 1].share == next->share)
             u->links[k - 1].n++;
@@ -127,66 +93,59 @@ static void fold_links(utilisation *u)
 /* Whether all links are inside the first "node0/". */
 static bool is_one_place(const utilisation *u)
 {
-    const char *slash = u->n_all_links > 0 ? strchr(u->names[0], '/') : NULL;
-    for (uint64_t i = 1; i < u->n_all_links && slash; i++) {
-        const char *to = strstr(u->names[i], " to ");
-        const size_t place = (size_t)(slash - u->names[0]) + 1;
-        if (u->shares[i] > 0 && (!to || strncmp(u->names[i], u->names[0], place) != 0 ||
-                                 strncmp(to + 4, u->names[0], place) != 0))
+    const char *slash = u->all->n > 0 ? strchr(u->all->names[0], '/') : NULL;
+    for (uint64_t i = 1; i < u->all->n && slash; i++) {
+        const char *to = strstr(u->all->names[i], " to ");
+        const size_t place = (size_t)(slash - u->all->names[0]) + 1;
+        if (u->all->utilisation[i] > 0 &&
+            (!to || strncmp(u->all->names[i], u->all->names[0], place) != 0 ||
+             strncmp(to + 4, u->all->names[0], place) != 0))
             return false;
     }
     return slash != NULL;
 }
 
-static cs_status read_links(utilisation *u, cs_error *error)
+static cs_status sort_links(utilisation *u, cs_error *error)
 {
-    const cs_reader_column columns[] = {{"links/name", CS_READER_TEXT, &u->names},
-                                        {"links/utilisation", CS_READER_DOUBLE, &u->shares},
-                                        {"links/bandwidth", CS_READER_DOUBLE, &u->bandwidths}};
-    CS_TRY(cs_reader_read(u->sheet->reader, columns, 3, &u->n_all_links, error));
-    u->links = calloc(u->n_all_links + 1, sizeof(*u->links));
+    u->links = calloc(u->all->n + 1, sizeof(*u->links));
     if (!u->links)
         return cs_error_no_memory(error);
-    for (uint64_t i = 0; i < u->n_all_links; i++)
-        u->links[i] = (link_use){(uint32_t)i, 1, isfinite(u->shares[i]) ? u->shares[i] : 0};
+    for (uint64_t i = 0; i < u->all->n; i++) {
+        const double share = u->all->utilisation[i];
+        u->links[i] = (link_use){(uint32_t)i, 1, isfinite(share) ? share : 0};
+    }
     u->one_place = is_one_place(u);
-    u->delays = u->sheet->reader->fidelity && strcmp(u->sheet->reader->fidelity, "flow") != 0;
-    qsort(u->links, u->n_all_links, sizeof(*u->links), compare_links);
+    qsort(u->links, u->all->n, sizeof(*u->links), compare_links);
     fold_links(u);
     return CS_OK;
 }
 
 /* ---- lay-out ---- */
 
-static bool uses(const device_use *run, uint32_t first, const char *use)
-{
-    for (uint32_t u = 0; u < run->n_uses; u++)
-        for (uint32_t i = 0; i < run->n_shown && strcmp(run->uses[u], use) == 0; i++)
-            if (run->times[u][first + i] > 0)
-                return true;
-    return false;
-}
-
 static bool is_used(const utilisation *u, const char *use)
 {
-    for (uint32_t r = 0; r < u->sheet->n_readers; r++)
-        if (uses(&u->runs[r], u->sheet->first_device, use))
-            return true;
+    for (uint32_t r = 0; r < u->sheet->n_readers; r++) {
+        const cs_drawn_run *run = &u->runs[r].drawn;
+        for (uint32_t i = 0; i < run->n_uses; i++)
+            for (uint32_t d = 0; d < u->runs[r].n_shown && strcmp(run->uses[i].name, use) == 0; d++)
+                if (run->uses[i].times[u->sheet->first_device + d] > 0)
+                    return true;
+    }
     return false;
 }
 
 static void write_legend(const utilisation *u)
 {
-    static const char *const texts[] = {"waiting for messages", "for others", "for the flush"};
-    cs_legend_entry entries[MAX_USES];
+    static const char *const waits[] = {"waiting for messages", "for others", "for the flush"};
+    cs_legend_entry entries[CS_DRAWN_USES];
     uint32_t n = 0;
-    const device_use *first = &u->runs[0];
+    const cs_drawn_run *first = &u->runs[0].drawn;
     for (uint32_t i = 0; i < first->n_uses; i++) {
-        uint32_t colour = cs_style_of(first->uses[i])->colour;
-        if (is_used(u, first->uses[i]))
-            entries[n++] = (cs_legend_entry){i < first->n_compute ? first->uses[i]
-                                                                  : texts[i - first->n_compute],
-                                             colour, colour};
+        const char *use = first->uses[i].name;
+        const uint32_t colour = cs_style_of(use)->colour;
+        if (is_used(u, use))
+            entries[n++] = (cs_legend_entry){
+                i < first->n_compute ? use : waits[i - first->n_compute], colour, colour};
     }
     cs_sheet_legend(u->sheet, entries, n);
 }
@@ -214,7 +173,7 @@ static void shown_name(const utilisation *u, const char *name, char *text, size_
 
 static void row_name(const utilisation *u, uint32_t i, char *text, size_t size)
 {
-    shown_name(u, u->names[u->links[i].index], text, size);
+    shown_name(u, u->all->names[u->links[i].index], text, size);
     const size_t used = strlen(text);
     if (u->links[i].n > 1)
         snprintf(text + used, size - used, " (x%u)", u->links[i].n);
@@ -316,10 +275,10 @@ static void write_headings(const utilisation *u)
                       CS_COLOUR_TEXT, cs_sheet_run_name(u->sheet, r, text, sizeof(text)));
     if (u->n_links == 0)
         return;
-    if (u->delays)
+    if (u->all->no_collectives)
         snprintf(text, sizeof(text), "links, collectives left out");
     else if (u->n_links < u->n_rows)
-        snprintf(text, sizeof(text), "the most used of %" PRIu64 " links", u->n_all_links);
+        snprintf(text, sizeof(text), "the most used of %" PRIu64 " links", u->all->n);
     else
         snprintf(text, sizeof(text), "links, the most used first");
     cs_sheet_text(u->sheet, u->below ? u->sheet->left : u->links_left, u->links_top - HEADING / 2.,
@@ -330,7 +289,7 @@ static void write_headings(const utilisation *u)
 static void write_delays(const utilisation *u)
 {
     char text[256];
-    if (!u->delays)
+    if (!u->all->no_collectives)
         return;
     cs_text_format(text, sizeof(text),
                    "links: without collectives, each of which is one delay (fidelity %.40s), "
@@ -341,20 +300,21 @@ static void write_delays(const utilisation *u)
 
 /* ---- data ---- */
 
-static void write_device(const utilisation *u, const device_use *run, FILE *bars, FILE *values,
+static void write_device(const utilisation *u, const device_use *of, FILE *bars, FILE *values,
                          uint32_t row)
 {
+    const cs_drawn_run *run = &of->drawn;
     const uint32_t device = u->sheet->first_device + row;
-    const double top = run->first_row + row;
+    const double top = of->first_row + row;
     double whole = 0, sum = 0, compute = 0;
     for (uint32_t i = 0; i < run->n_uses; i++)
-        whole += (double)run->times[i][device];
+        whole += (double)run->uses[i].times[device];
     whole = whole > 0 ? whole : 1;
     for (uint32_t i = 0; i < run->n_uses; i++) {
-        double share = 100 * (double)run->times[i][device] / whole;
+        double share = 100 * (double)run->uses[i].times[device] / whole;
         if (share > 0)
             fprintf(bars, "%.9g %.9g %.6g %.6g %u\n", sum, sum + share, top + 0.08, top + 0.92,
-                    cs_style_of(run->uses[i])->colour);
+                    cs_style_of(run->uses[i].name)->colour);
         sum += share;
         compute += i < run->n_compute ? share : 0;
     }
@@ -375,30 +335,21 @@ static void write_names(const utilisation *u, uint32_t r, FILE *names)
     }
 }
 
-static cs_status write_devices(const utilisation *u, cs_error *error)
+static void write_devices(const utilisation *u)
 {
-    static const char *const file_names[] = {"bars.dat", "values.dat", "names.dat"};
-    FILE *files[3] = {0};
-    cs_status status = CS_OK;
-    for (int i = 0; i < 3 && status == CS_OK; i++)
-        status = cs_gnuplot_open(u->sheet->job, file_names[i], &files[i], error);
-    for (uint32_t r = 0; r < u->sheet->n_readers && status == CS_OK; r++) {
+    FILE *bars = cs_gnuplot_file(u->sheet->job, "bars.dat");
+    FILE *values = cs_gnuplot_file(u->sheet->job, "values.dat");
+    FILE *names = cs_gnuplot_file(u->sheet->job, "names.dat");
+    for (uint32_t r = 0; r < u->sheet->n_readers; r++) {
         for (uint32_t row = 0; row < u->runs[r].n_shown; row++)
-            write_device(u, &u->runs[r], files[0], files[1], row);
-        write_names(u, r, files[2]);
+            write_device(u, &u->runs[r], bars, values, row);
+        write_names(u, r, names);
     }
-    for (int i = 0; i < 3; i++) {
-        const cs_status closed =
-            files[i] ? cs_gnuplot_close(files[i], file_names[i], error) : CS_OK;
-        status = status == CS_OK ? closed : status;
-    }
-    return status;
 }
 
-static cs_status write_links(const utilisation *u, cs_error *error)
+static void write_links(const utilisation *u)
 {
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(u->sheet->job, "links.dat", &out, error));
+    FILE *out = cs_gnuplot_file(u->sheet->job, "links.dat");
     double height = u->links_bottom - u->links_top;
     double row = fmin(height / u->n_links, 2 * LINK_ROW);
     for (uint32_t i = 0; i < u->n_links; i++) {
@@ -410,33 +361,26 @@ static cs_status write_links(const utilisation *u, cs_error *error)
         cs_sheet_quote(out, name);
         fputc('\n', out);
     }
-    return cs_gnuplot_close(out, "links.dat", error);
 }
 
-static cs_status write_data(const utilisation *u, cs_error *error)
+static void write_data(const utilisation *u)
 {
     double most = u->n_links > 0 ? 100 * u->links[0].share : 0;
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"n_rows", u->n_device_rows},
-        {"devices_right", u->devices_right},
-        {"links_bottom", u->links_bottom},
-        {"links_left", u->links_left},
-        {"links_top", u->links_top},
-        {"links_right", u->sheet->width - u->sheet->right},
-        {"n_links", u->n_links},
-        {"highest", fmax(100, most)},
-        {"bar_colour", cs_style_of("transfer")->colour},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(u->sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(u->sheet->job, "n_rows", u->n_device_rows);
+    cs_gnuplot_number(u->sheet->job, "devices_right", u->devices_right);
+    cs_gnuplot_number(u->sheet->job, "links_bottom", u->links_bottom);
+    cs_gnuplot_number(u->sheet->job, "links_left", u->links_left);
+    cs_gnuplot_number(u->sheet->job, "links_top", u->links_top);
+    cs_gnuplot_number(u->sheet->job, "links_right", u->sheet->width - u->sheet->right);
+    cs_gnuplot_number(u->sheet->job, "n_links", u->n_links);
+    cs_gnuplot_number(u->sheet->job, "highest", fmax(100, most));
+    cs_gnuplot_number(u->sheet->job, "bar_colour", cs_style_of("transfer")->colour);
     write_headings(u);
     cs_sheet_axis_titles(u->sheet, "share of the time (%)", u->devices_right - u->sheet->left,
                          "device", u->sheet->height - u->sheet->top - u->sheet->bottom);
-    CS_TRY(write_devices(u, error));
-    return u->n_links > 0 ? write_links(u, error) : CS_OK;
+    write_devices(u);
+    if (u->n_links > 0)
+        write_links(u);
 }
 
 cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *error)
@@ -447,16 +391,19 @@ cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *err
         return cs_error_add(error, CS_USAGE,
                             "utilisation: is of the whole run; takes no time range and no "
                             "mini-batches");
+    u.all = &u.runs[0].drawn.links;
     cs_status status = read_devices(&u, error);
-    if (status == CS_OK && sheet->n_readers == 1)
-        status = read_links(&u, error);
+    if (status == CS_OK)
+        status = sort_links(&u, error);
     if (status == CS_OK) {
         cs_sheet_run_title(sheet);
         write_delays(&u);
         write_legend(&u);
         lay_out(&u);
-        status = write_data(&u, error);
+        write_data(&u);
     }
     free(u.links);
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        cs_drawn_run_finish(&u.runs[r].drawn);
     return status == CS_OK ? cs_sheet_draw(sheet, output, "utilisation.gp", error) : status;
 }

@@ -133,16 +133,12 @@ static void write_measure(const validation *v, const measure *of, double unit, F
         }
 }
 
-static cs_status write_points(const validation *v, cs_error *error)
+static void write_points(const validation *v)
 {
-    FILE *out;
-    CS_TRY(cs_gnuplot_open(v->sheet->job, "times.dat", &out, error));
-    write_measure(v, &v->measures[TIMES], 1, out);
-    CS_TRY(cs_gnuplot_close(out, "times.dat", error));
-    CS_TRY(cs_gnuplot_open(v->sheet->job, "memory.dat", &out, error));
-    write_measure(v, &v->measures[ALLOCATED], 1e9, out);
-    write_measure(v, &v->measures[RESERVED], 1e9, out);
-    return cs_gnuplot_close(out, "memory.dat", error);
+    FILE *memory = cs_gnuplot_file(v->sheet->job, "memory.dat");
+    write_measure(v, &v->measures[TIMES], 1, cs_gnuplot_file(v->sheet->job, "times.dat"));
+    write_measure(v, &v->measures[ALLOCATED], 1e9, memory);
+    write_measure(v, &v->measures[RESERVED], 1e9, memory);
 }
 
 /* ---- the sheet ---- */
@@ -221,7 +217,7 @@ static cs_status draw(validation *v, const char *output, cs_error *error)
     CS_TRY(find_datasets(v, error));
     CS_TRY(lay_out(v, error));
     write_ranges(v);
-    CS_TRY(write_points(v, error));
+    write_points(v);
     return cs_sheet_draw(v->sheet, output, "validation.gp", error);
 }
 

@@ -222,7 +222,6 @@ static cs_status draw(const void *what, cs_gnuplot *job, const char *path, cs_er
     if (status == CS_OK)
         status = reads == COSTS ? cs_plot_fit(&sheet, &d->from->costs, path, error)
                                 : functions[d->kind].draw(&sheet, path, error);
-    cs_sheet_finish(&sheet);
     return status;
 }
 

@@ -665,21 +665,12 @@ static cs_sheet empty_sheet(const cs_plot_options *options, cs_reader *reader, c
 }
 
 /* What frame.gp draws. */
-static const char *const data_names[] = {"texts.dat", "swatches.dat", "strokes.dat", "marks.dat"};
-
-enum { N_DATA = sizeof(data_names) / sizeof(data_names[0]) };
-
-static FILE **data_file(cs_sheet *sheet, int i)
+static void open_files(cs_sheet *sheet)
 {
-    FILE **const files[N_DATA] = {&sheet->texts, &sheet->swatches, &sheet->strokes, &sheet->marks};
-    return files[i];
-}
-
-static cs_status open_files(cs_sheet *sheet, cs_error *error)
-{
-    for (int i = 0; i < N_DATA; i++)
-        CS_TRY(cs_gnuplot_open(sheet->job, data_names[i], data_file(sheet, i), error));
-    return CS_OK;
+    sheet->texts = cs_gnuplot_file(sheet->job, "texts.dat");
+    sheet->swatches = cs_gnuplot_file(sheet->job, "swatches.dat");
+    sheet->strokes = cs_gnuplot_file(sheet->job, "strokes.dat");
+    sheet->marks = cs_gnuplot_file(sheet->job, "marks.dat");
 }
 
 cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *readers,
@@ -691,12 +682,11 @@ cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_read
         sheet->readers[i] = &readers[i];
     sheet->side_by_side = n_readers != 2 || cs_reader_is_from(&readers[0], CS_RESULTS_MEASURED) ||
                           cs_reader_is_from(&readers[1], CS_RESULTS_SIMULATED);
-    cs_status status = choose_devices(sheet, error);
-    for (uint32_t i = 0; i < n_readers && status == CS_OK; i++)
-        status = cs_reader_out_of_memory(&readers[i], &sheet->out_of_memory[i], error);
-    if (status == CS_OK)
-        status = choose_time(sheet, error);
-    return status == CS_OK ? open_files(sheet, error) : status;
+    open_files(sheet);
+    CS_TRY(choose_devices(sheet, error));
+    for (uint32_t i = 0; i < n_readers; i++)
+        CS_TRY(cs_reader_out_of_memory(&readers[i], &sheet->out_of_memory[i], error));
+    return choose_time(sheet, error);
 }
 
 cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
@@ -708,36 +698,14 @@ cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options, c
         return cs_error_add(error, CS_USAGE,
                             "%s: is of a sweep; takes no devices, mini-batches and times",
                             options->kind);
-    return open_files(sheet, error);
+    open_files(sheet);
+    return CS_OK;
 }
 
-cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options, cs_gnuplot *job,
-                              cs_error *error)
+void cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options, cs_gnuplot *job)
 {
     *sheet = empty_sheet(options, NULL, job);
-    return open_files(sheet, error);
-}
-
-static cs_status close_files(cs_sheet *sheet, cs_error *error)
-{
-    cs_status status = CS_OK;
-    for (int i = 0; i < N_DATA; i++) {
-        FILE **file = data_file(sheet, i);
-        const cs_status closed = cs_gnuplot_close(*file, data_names[i], error);
-        status = status == CS_OK ? closed : status;
-        *file = NULL;
-    }
-    return status;
-}
-
-void cs_sheet_finish(cs_sheet *sheet)
-{
-    for (int i = 0; i < N_DATA; i++) {
-        FILE **file = data_file(sheet, i);
-        if (*file)
-            fclose(*file);
-        *file = NULL;
-    }
+    open_files(sheet);
 }
 
 /* Names of the rows of devices where one stands for several; else their numbers are their names. */
@@ -759,31 +727,23 @@ static cs_status name_devices(const cs_sheet *sheet, cs_error *error)
 
 cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program, cs_error *error)
 {
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {
-        {"zoom", sheet->zoom},
-        {"dots", sheet->options->print ? 300. / 72 : 1},
-        {"sheet_width", sheet->width},
-        {"sheet_height", sheet->height},
-        {"font_size", CS_SHEET_FONT},
-        {"area_left", sheet->left},
-        {"area_right", sheet->width - sheet->right},
-        {"area_top", sheet->top},
-        {"area_bottom", sheet->height - sheet->bottom},
-        {"first_device", sheet->first_device},
-        {"n_devices", sheet->n_devices},
-    };
     if (sheet->height - sheet->bottom - sheet->top < LOWEST_AREA)
         return cs_error_add(error, CS_USAGE,
                             "height: must be at least %.0f pixels for title, legend and axes "
                             "(got %.0f)",
                             ceil((sheet->top + sheet->bottom + LOWEST_AREA) * sheet->zoom),
                             sheet->height * sheet->zoom);
-    CS_TRY(close_files(sheet, error));
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_number(sheet->job, "zoom", sheet->zoom);
+    cs_gnuplot_number(sheet->job, "dots", sheet->options->print ? 300. / 72 : 1);
+    cs_gnuplot_number(sheet->job, "sheet_width", sheet->width);
+    cs_gnuplot_number(sheet->job, "sheet_height", sheet->height);
+    cs_gnuplot_number(sheet->job, "font_size", CS_SHEET_FONT);
+    cs_gnuplot_number(sheet->job, "area_left", sheet->left);
+    cs_gnuplot_number(sheet->job, "area_right", sheet->width - sheet->right);
+    cs_gnuplot_number(sheet->job, "area_top", sheet->top);
+    cs_gnuplot_number(sheet->job, "area_bottom", sheet->height - sheet->bottom);
+    cs_gnuplot_number(sheet->job, "first_device", sheet->first_device);
+    cs_gnuplot_number(sheet->job, "n_devices", sheet->n_devices);
     cs_gnuplot_path(sheet->job, "output", output);
     CS_TRY(name_devices(sheet, error));
     return cs_gnuplot_run(sheet->job, program, error);

@@ -30,7 +30,7 @@ typedef struct cs_sheet {
     double asked_width, asked_height;           /* 0: the kind chooses */
     double width, height;                       /* height 0: the kind chooses */
     double left, right, top, bottom;            /* margins around the drawing area */
-    FILE *texts, *swatches, *strokes, *marks;   /* closed when drawn */
+    FILE *texts, *swatches, *strokes, *marks;   /* of the job */
 } cs_sheet;
 
 enum {
@@ -61,12 +61,10 @@ uint32_t cs_colour_between(uint32_t first, uint32_t second, double at);
 uint32_t cs_colour_tint(uint32_t colour, double white);
 uint32_t cs_colour_on(uint32_t colour);
 
-/* Chooses devices, time and size from the options; of several runs the longest time. A sheet that
- * was begun is to be finished, also after a failure. */
+/* Chooses devices, time and size from the options; of several runs the longest time. */
 CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options,
                                       cs_reader *readers, uint32_t n_readers, cs_gnuplot *job,
                                       cs_error *error);
-void cs_sheet_finish(cs_sheet *sheet);
 
 /* The same for the file of a sweep, or of a search for plans, which has neither devices nor time:
  * the kind writes the title and chooses the size. */
@@ -74,8 +72,7 @@ CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_optio
                                             cs_reader *reader, cs_gnuplot *job, cs_error *error);
 
 /* Without a file: `options` set only the size, and the kind does the rest. */
-CS_MUST_CHECK cs_status cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options,
-                                            cs_gnuplot *job, cs_error *error);
+void cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options, cs_gnuplot *job);
 
 /* How many devices of a run are shown: the sheet's choice, or what is there of it. */
 CS_MUST_CHECK cs_status cs_sheet_shown_devices(const cs_sheet *sheet, uint32_t run, uint32_t *n,

@@ -9,62 +9,21 @@
 /* Units: what is narrower is drawn together with its neighbours. */
 static const double sliver = 0.5;
 
-/* ---- tasks and waits ---- */
-
-static cs_status read_tasks(cs_timeline_panel *panel, cs_error *error)
-{
-    CS_TRY(cs_reader_read_tasks(panel->reader, &panel->tasks, error));
-    return panel->tasks.n_kinds > CS_TIMELINE_KINDS
-               ? cs_error_add(error, CS_INVALID, "%s: tasks/kind: has more than %d meanings",
-                              panel->reader->path, CS_TIMELINE_KINDS)
-               : CS_OK;
-}
-
-/* Files of earlier versions have none. */
-static cs_status read_waits(cs_timeline *t, cs_timeline_panel *panel, cs_error *error)
-{
-    const char *const *names, *const *causes;
-    uint32_t n = 0, n_causes = 0;
-    const cs_reader_column columns[] = {{"waits/device", CS_READER_UINT32, &panel->wait_device},
-                                        {"waits/cause", CS_READER_UINT32, &panel->wait_cause},
-                                        {"waits/start", CS_READER_INT64, &panel->wait_start},
-                                        {"waits/end", CS_READER_INT64, &panel->wait_end}};
-    CS_TRY(cs_reader_names(panel->reader, "/", "waits", &names, &n, error));
-    if (n == 0)
-        return CS_OK;
-    CS_TRY(cs_reader_meanings(panel->reader, "waits/cause", &causes, &n_causes, error));
-    if (n_causes > CS_TIMELINE_CAUSES)
-        return cs_error_add(error, CS_INVALID, "%s: waits/cause: has more than %d meanings",
-                            panel->reader->path, CS_TIMELINE_CAUSES);
-    for (uint32_t i = 0; i < n_causes; i++)
-        t->kinds[t->n_kinds + i] = causes[i];
-    t->n_causes = n_causes;
-    return cs_reader_read(panel->reader, columns, 4, &panel->n_waits, error);
-}
+/* ---- runs ---- */
 
 /* The numbers of kinds are those of the first run; the others must count alike. */
 static cs_status check_alike(const cs_timeline *t, cs_error *error)
 {
     for (uint32_t p = 1; p < t->n_panels; p++) {
         const cs_timeline_panel *panel = &t->panels[p];
-        bool alike = panel->tasks.n_kinds == t->n_kinds;
+        const cs_reader_tasks *tasks = &panel->run.tasks.is;
+        bool alike = tasks->n_kinds == t->n_kinds;
         for (uint32_t k = 0; alike && k < t->n_kinds; k++)
-            alike = strcmp(panel->tasks.kinds[k], t->kinds[k]) == 0;
+            alike = strcmp(tasks->kinds[k], t->kinds[k]) == 0;
         if (!alike)
             return cs_error_add(error, CS_INVALID,
                                 "%s: tasks/kind: not coded as in %s: of another version",
-                                panel->reader->path, t->panels[0].reader->path);
-    }
-    return CS_OK;
-}
-
-static cs_status find_rows(cs_timeline *t, cs_error *error)
-{
-    t->n_rows = 0;
-    for (uint32_t p = 0; p < t->n_panels; p++) {
-        CS_TRY(cs_sheet_shown_devices(t->sheet, p, &t->panels[p].n_rows, error));
-        t->panels[p].first_row = t->n_rows;
-        t->n_rows += t->panels[p].n_rows;
+                                t->sheet->readers[p]->path, t->sheet->readers[0]->path);
     }
     return CS_OK;
 }
@@ -74,17 +33,27 @@ static cs_status find_chunks(cs_timeline *t, cs_timeline_panel *panel, cs_error 
 cs_status cs_timeline_read(cs_timeline *t, cs_error *error)
 {
     const bool plain = t->named || t->sheet->options->plain;
+    const uint32_t parts = CS_DRAWN_TASKS | (plain ? 0 : CS_DRAWN_WAITS | CS_DRAWN_PATH);
+    t->n_rows = 0;
     for (uint32_t p = 0; p < t->n_panels; p++) {
-        t->panels[p].reader = t->sheet->readers[p];
-        CS_TRY(read_tasks(&t->panels[p], error));
+        cs_timeline_panel *panel = &t->panels[p];
+        CS_TRY(cs_drawn_run_read(t->sheet->readers[p], parts, &panel->run, error));
+        CS_TRY(cs_sheet_shown_devices(t->sheet, p, &panel->n_rows, error));
+        panel->first_row = t->n_rows;
+        t->n_rows += panel->n_rows;
     }
-    t->n_kinds = t->panels[0].tasks.n_kinds;
-    for (uint32_t k = 0; k < t->n_kinds; k++)
-        t->kinds[k] = t->panels[0].tasks.kinds[k];
+    const cs_reader_tasks *tasks = &t->panels[0].run.tasks.is;
+    t->n_kinds = tasks->n_kinds;
+    memcpy(t->kinds, tasks->kinds, t->n_kinds * sizeof(*t->kinds));
     CS_TRY(check_alike(t, error));
-    CS_TRY(find_rows(t, error));
     for (uint32_t p = 0; p < t->n_panels; p++) {
-        CS_TRY(plain ? CS_OK : read_waits(t, &t->panels[p], error));
+        const cs_drawn_waits *waits = &t->panels[p].run.waits;
+        if (waits->n_causes > CS_TIMELINE_CAUSES)
+            return cs_error_add(error, CS_INVALID, "%s: waits/cause: has more than %d meanings",
+                                t->sheet->readers[p]->path, CS_TIMELINE_CAUSES);
+        if (waits->n_causes > 0)
+            memcpy(t->kinds + t->n_kinds, waits->causes, waits->n_causes * sizeof(*t->kinds));
+        t->n_causes = waits->n_causes > 0 ? waits->n_causes : t->n_causes;
         CS_TRY(find_chunks(t, &t->panels[p], error));
     }
     return CS_OK;
@@ -93,22 +62,22 @@ cs_status cs_timeline_read(cs_timeline *t, cs_error *error)
 void cs_timeline_finish(cs_timeline *t)
 {
     free(t->boxes);
-    for (uint32_t p = 0; p < t->n_panels; p++)
+    for (uint32_t p = 0; p < t->n_panels; p++) {
         free(t->panels[p].chunks.of);
+        cs_drawn_run_finish(&t->panels[p].run);
+    }
 }
 
 /* ---- chunks ---- */
 
 /* Marks the stages that each device computes. */
-static void mark_stages(const cs_timeline *t, const cs_reader_tasks *tasks, uint32_t n_devices,
-                        cs_timeline_chunks *made)
+static void mark_stages(const cs_drawn_tasks *of, uint32_t n_devices, cs_timeline_chunks *made)
 {
-    for (uint64_t i = 0; i < tasks->n; i++) {
-        const bool computes =
-            tasks->kind[i] < t->n_kinds && !cs_style_of(t->kinds[tasks->kind[i]])->moves;
-        if (computes && tasks->stage[i] < made->n_stages && tasks->device[i] < n_devices)
+    const cs_reader_tasks *tasks = &of->is;
+    for (uint64_t i = 0; i < tasks->n; i++)
+        if (!of->moves[tasks->kind[i]] && tasks->stage[i] < made->n_stages &&
+            tasks->device[i] < n_devices)
             made->of[(size_t)tasks->device[i] * made->n_stages + tasks->stage[i]] = 1;
-    }
 }
 
 /* Numbers the marked ones of each device. Returns the most of a device. */
@@ -133,7 +102,7 @@ static uint32_t number_stages(uint32_t n_devices, uint32_t most_chunks, cs_timel
 static cs_status find_chunks(cs_timeline *t, cs_timeline_panel *panel, cs_error *error)
 {
     enum { MOST_CHUNKS = 64, MOST_PLACES = 1 << 24 };
-    const cs_reader_tasks *tasks = &panel->tasks;
+    const cs_reader_tasks *tasks = &panel->run.tasks.is;
     const uint32_t n = t->sheet->first_device + panel->n_rows;
     const uint32_t shades = t->named ? CS_TIMELINE_SHADES / 2 : CS_TIMELINE_SHADES;
     cs_timeline_chunks made = {0};
@@ -145,7 +114,7 @@ static cs_status find_chunks(cs_timeline *t, cs_timeline_panel *panel, cs_error 
     made.of = calloc((size_t)made.n_stages * n, 1);
     if (!made.of)
         return cs_error_no_memory(error);
-    mark_stages(t, tasks, n, &made);
+    mark_stages(&panel->run.tasks, n, &made);
     const uint32_t most = number_stages(n, MOST_CHUNKS, &made);
     if (most < 2 || most > MOST_CHUNKS) {
         free(made.of);
@@ -218,27 +187,25 @@ static cs_time earlier(cs_time a, cs_time b)
  * lower ones; those of a collective in its colour. */
 bool cs_timeline_box_of(const cs_timeline *t, uint32_t panel, uint64_t i, cs_timeline_box *made)
 {
-    const cs_reader_tasks *tasks = &t->panels[panel].tasks;
-    const cs_reader *reader = t->panels[panel].reader;
-    const cs_sheet *sheet = t->sheet;
-    uint32_t kind = tasks->kind[i], device = tasks->device[i], row;
+    const cs_drawn_run *run = &t->panels[panel].run;
+    const cs_reader_tasks *tasks = &run->tasks.is;
+    const uint32_t kind = tasks->kind[i], device = tasks->device[i];
+    const bool moves = run->tasks.moves[kind];
+    uint32_t row;
     if (!is_shown(t, tasks->start[i], tasks->end[i]) || !find_row(t, panel, device, &row) ||
-        kind >= tasks->n_kinds || tasks->origin[i] >= tasks->n_kinds)
-        return false;
-    bool moves = cs_style_of(tasks->kinds[kind])->moves;
-    if (moves && t->named)
+        (moves && t->named))
         return false;
     *made = (cs_timeline_box){
-        .start = later(tasks->start[i], sheet->from),
-        .end = earlier(tasks->end[i], sheet->until),
+        .start = later(tasks->start[i], t->sheet->from),
+        .end = earlier(tasks->end[i], t->sheet->until),
         .row = row,
-        .number = reader->micro_batches > 1 ? tasks->micro_batch[i] : tasks->mini_batch[i],
+        .number = cs_drawn_number(run, (uint32_t)i),
         .lane = !moves                    ? CS_LANE_COMPUTE
                 : tasks->peer[i] > device ? CS_LANE_DOWN
                                           : CS_LANE_UP,
         .kind = (uint16_t)(moves ? tasks->origin[i] : kind),
         .shade = moves ? 0 : shade_of(t, panel, device, tasks->stage[i], tasks->mini_batch[i]),
-        .numbered = reader->micro_batches == 1 || strcmp(tasks->kinds[kind], "update") != 0,
+        .numbered = run->reader->micro_batches == 1 || !cs_drawn_updates(run, (uint32_t)i),
     };
     if (t->named)
         name_box(t, tasks, i, made);
@@ -247,16 +214,15 @@ bool cs_timeline_box_of(const cs_timeline *t, uint32_t panel, uint64_t i, cs_tim
 
 static bool wait_of(const cs_timeline *t, uint32_t panel, uint64_t i, cs_timeline_box *made)
 {
-    const cs_timeline_panel *from = &t->panels[panel];
+    const cs_drawn_waits *waits = &t->panels[panel].run.waits;
     uint32_t row;
-    if (!is_shown(t, from->wait_start[i], from->wait_end[i]) ||
-        !find_row(t, panel, from->wait_device[i], &row) || from->wait_cause[i] >= t->n_causes)
+    if (!is_shown(t, waits->start[i], waits->end[i]) || !find_row(t, panel, waits->row[i], &row))
         return false;
-    *made = (cs_timeline_box){.start = later(from->wait_start[i], t->sheet->from),
-                              .end = earlier(from->wait_end[i], t->sheet->until),
+    *made = (cs_timeline_box){.start = later(waits->start[i], t->sheet->from),
+                              .end = earlier(waits->end[i], t->sheet->until),
                               .row = row,
                               .lane = CS_LANE_COMPUTE,
-                              .kind = (uint16_t)(t->n_kinds + from->wait_cause[i])};
+                              .kind = (uint16_t)(t->n_kinds + waits->cause[i])};
     return true;
 }
 
@@ -304,10 +270,10 @@ static void note_box(cs_timeline *t, const cs_timeline_box *made)
 static void collect_panel(cs_timeline *t, uint32_t panel)
 {
     cs_timeline_box made;
-    for (uint64_t i = 0; i < t->panels[panel].tasks.n; i++)
+    for (uint64_t i = 0; i < t->panels[panel].run.tasks.is.n; i++)
         if (cs_timeline_box_of(t, panel, i, &made))
             note_box(t, &made);
-    for (uint64_t i = 0; i < t->panels[panel].n_waits; i++)
+    for (uint64_t i = 0; i < t->panels[panel].run.waits.n; i++)
         if (wait_of(t, panel, i, &made))
             note_box(t, &made);
 }
@@ -316,7 +282,7 @@ cs_status cs_timeline_collect(cs_timeline *t, cs_error *error)
 {
     size_t most = 0;
     for (uint32_t p = 0; p < t->n_panels; p++)
-        most += t->panels[p].tasks.n + t->panels[p].n_waits;
+        most += t->panels[p].run.tasks.is.n + t->panels[p].run.waits.n;
     t->boxes = malloc((most + 1) * sizeof(*t->boxes));
     if (!t->boxes)
         return cs_error_no_memory(error);

@@ -3,6 +3,7 @@
 #ifndef CS_PLOTS_TIMELINE_H
 #define CS_PLOTS_TIMELINE_H
 
+#include "plots/drawn-run.h"
 #include "plots/sheet.h"
 
 enum {
@@ -32,13 +33,9 @@ typedef struct cs_timeline_chunks {
     uint32_t n_stages;
 } cs_timeline_chunks;
 
-/* One run. */
+/* One run. Waits and the critical path are there if they are drawn. */
 typedef struct cs_timeline_panel {
-    cs_reader *reader;
-    cs_reader_tasks tasks;
-    const uint32_t *wait_device, *wait_cause; /* NULL: not drawn */
-    const int64_t *wait_start, *wait_end;
-    uint64_t n_waits;
+    cs_drawn_run run;
     uint32_t n_rows, first_row; /* devices that are shown */
     double top;                 /* of its first row, in rows */
     cs_timeline_chunks chunks;
@@ -92,9 +89,9 @@ double cs_timeline_row(const cs_timeline *t, uint32_t row);
 
 /* Whether critical paths are drawn, t->path: they would hide what they lead through where they go
  * to and fro between many devices all the time. */
-CS_MUST_CHECK cs_status cs_timeline_find_paths(cs_timeline *t, cs_error *error);
+void cs_timeline_find_paths(cs_timeline *t);
 
 /* Writes the critical paths of all runs as lines of the drawing, if t->path. */
-CS_MUST_CHECK cs_status cs_timeline_write_paths(cs_timeline *t, cs_error *error);
+void cs_timeline_write_paths(cs_timeline *t);
 
 #endif

@@ -1,4 +1,4 @@
-#include "plots/viewer-run.h"
+#include "plots/viewer-out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct word {
 /* What is to be written is collected here: a run has millions of events of some twenty pieces, and
  * printf would read a format for each. There is always room for SHORT bytes more. */
 typedef struct writer {
-    const cs_viewer_run *run;
+    const cs_drawn_run *run;
     cs_viewer_out *out;
     word *kinds, *names; /* names of slices begin with as much of the kind as fits */
     word *categories;
@@ -189,63 +189,63 @@ static void name_track(writer *w, const char *track, uint64_t device, uint32_t t
         }                                                                                          \
     } while (0)
 
-static uint32_t thread_of(const cs_viewer_device *device, const cs_viewer_slice *s)
+static uint32_t thread_of(const cs_drawn_row *device, const cs_drawn_slice *s)
 {
-    return s->side == CS_SLICE_COMPUTES ? 0
-           : s->side == CS_SLICE_SENDS  ? 1u + s->lane
+    return s->side == CS_DRAWN_COMPUTES ? 0
+           : s->side == CS_DRAWN_SENDS  ? 1u + s->lane
                                         : 1u + device->sends + s->lane;
 }
 
 /* An arrow leads from what is sent to what is received; both are bound to the slices around. */
-static void write_flow(writer *w, uint64_t device, uint32_t thread, const cs_viewer_slice *s)
+static void write_flow(writer *w, uint64_t device, uint32_t thread, const cs_drawn_slice *s)
 {
-    begin_event(w, s->side == CS_SLICE_SENDS ? 's' : 'f', device, thread);
+    begin_event(w, s->side == CS_DRAWN_SENDS ? 's' : 'f', device, thread);
     PUT(w, ",\"cat\":\"message\",\"name\":\"message\",\"id\":");
     put_unsigned(w, s->task);
-    if (s->side != CS_SLICE_SENDS)
+    if (s->side != CS_DRAWN_SENDS)
         PUT(w, ",\"bp\":\"e\"");
     PUT(w, ",\"ts\":");
-    put_time(w, w->run->tasks.start[s->task]);
+    put_time(w, w->run->tasks.is.start[s->task]);
     PUT(w, "}");
 }
 
 /* Named as in pictures: by the micro-batch, what belongs to none by the mini-batch. */
-static void write_slice(writer *w, uint64_t device, const cs_viewer_slice *s)
+static void write_slice(writer *w, uint64_t device, const cs_drawn_slice *s)
 {
-    const cs_viewer_run *run = w->run;
-    const uint32_t task = s->task, thread = thread_of(&run->devices[device], s);
+    const cs_drawn_run *run = w->run;
+    const uint32_t task = s->task, thread = thread_of(&run->rows[device], s);
     const uint32_t named =
-        cs_viewer_moves(run, task) ? run->tasks.origin[task] : run->tasks.kind[task];
+        s->side == CS_DRAWN_COMPUTES ? run->tasks.is.kind[task] : run->tasks.is.origin[task];
     begin_event(w, 'X', device, thread);
     PUT(w, ",\"cat\":\"");
     put_word(w, &w->kinds[named]);
     PUT(w, "\",\"name\":\"");
     put_word(w, &w->names[named]);
     PUT(w, " ");
-    put_unsigned(w, cs_viewer_number(run, task));
+    put_unsigned(w, cs_drawn_number(run, task));
     PUT(w, "\",\"ts\":");
-    put_time(w, run->tasks.start[task]);
+    put_time(w, run->tasks.is.start[task]);
     PUT(w, ",\"dur\":");
-    put_time(w, run->tasks.end[task] - run->tasks.start[task]);
+    put_time(w, run->tasks.is.end[task] - run->tasks.is.start[task]);
     PUT(w, ",\"args\":{\"task\":");
     put_unsigned(w, task);
-    PUT_ARGUMENT(w, "stage", run->tasks.stage[task]);
-    PUT_ARGUMENT(w, "mini_batch", run->tasks.mini_batch[task]);
-    PUT_ARGUMENT(w, "micro_batch", run->tasks.micro_batch[task]);
-    if (cs_viewer_updates(run, task))
-        PUT_ARGUMENT(w, "version_made", run->read[task]);
+    PUT_ARGUMENT(w, "stage", run->tasks.is.stage[task]);
+    PUT_ARGUMENT(w, "mini_batch", run->tasks.is.mini_batch[task]);
+    PUT_ARGUMENT(w, "micro_batch", run->tasks.is.micro_batch[task]);
+    if (cs_drawn_updates(run, task))
+        PUT_ARGUMENT(w, "version_made", run->tasks.version[task]);
     else
-        PUT_ARGUMENT(w, "version_read", run->read[task]);
-    if (s->side == CS_SLICE_SENDS)
-        PUT_ARGUMENT(w, "to_device", run->tasks.peer[task]);
-    else if (s->side == CS_SLICE_RECEIVES)
-        PUT_ARGUMENT(w, "from_device", run->tasks.device[task]);
-    if (s->side != CS_SLICE_COMPUTES) {
+        PUT_ARGUMENT(w, "version_read", run->tasks.version[task]);
+    if (s->side == CS_DRAWN_SENDS)
+        PUT_ARGUMENT(w, "to_device", run->tasks.is.peer[task]);
+    else if (s->side == CS_DRAWN_RECEIVES)
+        PUT_ARGUMENT(w, "from_device", run->tasks.is.device[task]);
+    if (s->side != CS_DRAWN_COMPUTES) {
         PUT(w, ",\"bytes\":");
-        put_signed(w, run->bytes[task]);
+        put_signed(w, run->tasks.bytes[task]);
     }
     PUT(w, "}}");
-    if (s->side != CS_SLICE_COMPUTES)
+    if (s->side != CS_DRAWN_COMPUTES)
         write_flow(w, device, thread, s);
 }
 
@@ -264,14 +264,14 @@ static void write_capacity(writer *w, uint64_t device, cs_time time)
     PUT(w, ",\"name\":\"memory capacity (bytes)\",\"ts\":");
     put_time(w, time);
     PUT(w, ",\"args\":{\"capacity\":");
-    put_signed(w, w->run->devices[device].capacity);
+    put_signed(w, w->run->memory.capacity[device]);
     PUT(w, "}}");
 }
 
 static void write_device(writer *w, uint64_t device)
 {
     char name[48];
-    const cs_viewer_device *d = &w->run->devices[device];
+    const cs_drawn_row *d = &w->run->rows[device];
     snprintf(name, sizeof(name), "device %" PRIu64, device);
     name_track(w, "process", device, 0, name, device);
     name_track(w, "thread", device, 0, "compute", 0);
@@ -279,7 +279,7 @@ static void write_device(writer *w, uint64_t device)
         write_slice(w, device, &w->run->slices[d->first + i]);
     name_lanes(w, device, "sends", 1, d->sends);
     name_lanes(w, device, "receives", 1 + d->sends, d->receives);
-    if (d->capacity == INT64_MAX)
+    if (w->run->memory.capacity[device] == INT64_MAX)
         return;
     write_capacity(w, device, 0);
     write_capacity(w, device, w->run->reader->makespan);
@@ -288,15 +288,15 @@ static void write_device(writer *w, uint64_t device)
 /* All categories that the device ever has, so that viewers stack them. */
 static void write_counter(writer *w, uint32_t device, cs_time time, const int64_t *live)
 {
-    const cs_viewer_run *run = w->run;
-    const uint64_t first = device * (uint64_t)run->n_categories;
+    const cs_drawn_run *run = w->run;
+    const uint64_t first = device * (uint64_t)run->memory.n_categories;
     bool begun = false;
     begin_event(w, 'C', device, 0);
     PUT(w, ",\"name\":\"memory (bytes)\",\"ts\":");
     put_time(w, time);
     PUT(w, ",\"args\":{");
-    for (uint32_t i = 0; i < run->n_categories; i++) {
-        if (!run->held[first + i])
+    for (uint32_t i = 0; i < run->memory.n_categories; i++) {
+        if (!run->memory.held[first + i])
             continue;
         if (begun)
             PUT(w, ",");
@@ -312,13 +312,14 @@ static void write_counter(writer *w, uint32_t device, cs_time time, const int64_
 /* Samples of one instant and device follow each other, and become one event. */
 static void write_memory(writer *w, int64_t *live)
 {
-    const cs_viewer_run *run = w->run;
-    for (uint64_t i = 0; i < run->n_samples; i++) {
-        const uint32_t device = run->memory_device[i];
-        live[device * (uint64_t)run->n_categories + run->category[i]] = run->memory_bytes[i];
-        if (i + 1 == run->n_samples || run->memory_device[i + 1] != device ||
-            run->memory_time[i + 1] != run->memory_time[i])
-            write_counter(w, device, run->memory_time[i], live);
+    const cs_drawn_run *run = w->run;
+    for (uint64_t i = 0; i < run->memory.n; i++) {
+        const uint32_t device = run->memory.row[i];
+        live[device * (uint64_t)run->memory.n_categories + run->memory.category[i]] =
+            run->memory.bytes[i];
+        if (i + 1 == run->memory.n || run->memory.row[i + 1] != device ||
+            run->memory.time[i + 1] != run->memory.time[i])
+            write_counter(w, device, run->memory.time[i], live);
     }
 }
 
@@ -357,15 +358,15 @@ static bool write_about(writer *w, const char *key, const char *text)
 
 static bool write_all(writer *w)
 {
-    const cs_viewer_run *run = w->run;
+    const cs_drawn_run *run = w->run;
     const cs_reader *reader = run->reader;
-    int64_t *live = calloc((size_t)(run->n_devices * run->n_categories) + 1, sizeof(*live));
+    int64_t *live = calloc((size_t)(run->n_rows * run->memory.n_categories) + 1, sizeof(*live));
     PUT(w, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
     const bool done = live && write_about(w, "\"name\":\"", reader->name) &&
                       write_about(w, ",\"topology\":\"", reader->topology) &&
                       write_about(w, ",\"schedule\":\"", reader->schedule);
     PUT(w, "},\n\"traceEvents\":[");
-    for (uint64_t device = 0; device < run->n_devices && done; device++)
+    for (uint64_t device = 0; device < run->n_rows && done; device++)
         write_device(w, device);
     if (done)
         write_memory(w, live);
@@ -375,10 +376,10 @@ static bool write_all(writer *w)
     return done;
 }
 
-cs_status cs_viewer_write_json(const cs_viewer_run *run, cs_viewer_out *out, cs_error *error)
+cs_status cs_viewer_write_json(const cs_drawn_run *run, cs_viewer_out *out, cs_error *error)
 {
     enum { NAME_BYTES = 40 };
-    const cs_reader_tasks *tasks = &run->tasks;
+    const cs_reader_tasks *tasks = &run->tasks.is;
     writer *w = malloc(sizeof(*w));
     if (!w)
         return cs_error_no_memory(error);
@@ -388,11 +389,11 @@ cs_status cs_viewer_write_json(const cs_viewer_run *run, cs_viewer_out *out, cs_
     w->used = 0;
     w->kinds = escape_all(tasks->kinds, tasks->n_kinds, SIZE_MAX);
     w->names = escape_all(tasks->kinds, tasks->n_kinds, NAME_BYTES);
-    w->categories = escape_all(run->categories, run->n_categories, SIZE_MAX);
+    w->categories = escape_all(run->memory.categories, run->memory.n_categories, SIZE_MAX);
     const bool done = w->kinds && w->names && w->categories && write_all(w);
     free_words(w->kinds, tasks->n_kinds);
     free_words(w->names, tasks->n_kinds);
-    free_words(w->categories, run->n_categories);
+    free_words(w->categories, run->memory.n_categories);
     free(w);
     return done ? CS_OK : cs_error_no_memory(error);
 }

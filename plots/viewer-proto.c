@@ -1,4 +1,4 @@
-#include "plots/viewer-run.h"
+#include "plots/viewer-out.h"
 
 #include "sim/base/text.h"
 
@@ -89,15 +89,15 @@ typedef struct message {
 } message;
 
 typedef struct writer {
-    const cs_viewer_run *run;
+    const cs_drawn_run *run;
     cs_viewer_out *out;
     bool begun;         /* a packet of a descriptor was written */
     uint64_t *named;    /* by kind and number: the track to whose reader the name is known */
     uint32_t n_numbers; /* of names of a kind */
     uint64_t *tracks;   /* per device: of its process, the next ones are its lanes and counters */
     uint64_t *times;    /* per track: ns, of its latest event */
-    cs_viewer_slice *sorted; /* room for the slices of a device */
-    uint64_t *places;        /* per track of a device: where its slices go */
+    cs_drawn_slice *sorted; /* room for the slices of a device */
+    uint64_t *places;       /* per track of a device: where its slices go */
 } writer;
 
 enum { DESCRIPTORS = 1 }; /* a sequence; that of a track is the next of its uuid */
@@ -222,18 +222,18 @@ static void write_words(writer *w, uint64_t track)
 {
     for (uint32_t i = 0; i < N_ARGUMENTS; i++)
         write_interned(w, track, INTERNED_ARGUMENT, i + 1, arguments[i]);
-    for (uint32_t k = 0; k < w->run->tasks.n_kinds; k++)
-        write_interned(w, track, INTERNED_CATEGORY, k + 1, w->run->tasks.kinds[k]);
+    for (uint32_t k = 0; k < w->run->tasks.is.n_kinds; k++)
+        write_interned(w, track, INTERNED_CATEGORY, k + 1, w->run->tasks.is.kinds[k]);
 }
 
 /* The number of a slice's name, made known when it is new to the track. */
 static uint64_t name_of(writer *w, uint64_t track, uint32_t task, uint32_t kind)
 {
-    const uint32_t number = cs_viewer_number(w->run, task), last = w->n_numbers - 1;
+    const uint32_t number = cs_drawn_number(w->run, task), last = w->n_numbers - 1;
     const uint64_t place = (uint64_t)kind * w->n_numbers + (number < last ? number : last);
     if (w->named[place] != track) {
         char name[TEXT];
-        cs_text_format(name, sizeof(name), "%.60s %" PRIu32, w->run->tasks.kinds[kind], number);
+        cs_text_format(name, sizeof(name), "%.60s %" PRIu32, w->run->tasks.is.kinds[kind], number);
         write_interned(w, track, INTERNED_NAME, place + 1, name);
         w->named[place] = track;
     }
@@ -243,23 +243,23 @@ static uint64_t name_of(writer *w, uint64_t track, uint32_t task, uint32_t kind)
 /* ---- tracks: of a device its process, then what computes, sends, receives, and its counters
  * ---- */
 
-static uint64_t track_of(const writer *w, uint64_t device, const cs_viewer_slice *s)
+static uint64_t track_of(const writer *w, uint64_t device, const cs_drawn_slice *s)
 {
     const uint64_t first = w->tracks[device] + 1;
-    return s->side == CS_SLICE_COMPUTES ? first
-           : s->side == CS_SLICE_SENDS  ? first + 1 + s->lane
-                                        : first + 1 + w->run->devices[device].sends + s->lane;
+    return s->side == CS_DRAWN_COMPUTES ? first
+           : s->side == CS_DRAWN_SENDS  ? first + 1 + s->lane
+                                        : first + 1 + w->run->rows[device].sends + s->lane;
 }
 
 static uint64_t counter_of(const writer *w, uint64_t device, uint32_t category)
 {
-    const cs_viewer_device *d = &w->run->devices[device];
+    const cs_drawn_row *d = &w->run->rows[device];
     return w->tracks[device] + 2 + d->sends + d->receives + category;
 }
 
 static uint64_t capacity_of(const writer *w, uint64_t device)
 {
-    return counter_of(w, device, w->run->n_categories);
+    return counter_of(w, device, w->run->memory.n_categories);
 }
 
 static void write_process(writer *w, uint64_t device)
@@ -302,20 +302,20 @@ static void write_lanes(writer *w, uint64_t device, const char *what, uint64_t f
 
 static void write_tracks(writer *w, uint64_t device)
 {
-    const cs_viewer_run *run = w->run;
-    const cs_viewer_device *d = &run->devices[device];
+    const cs_drawn_run *run = w->run;
+    const cs_drawn_row *d = &run->rows[device];
     const uint64_t first = w->tracks[device] + 1;
     char name[TEXT];
     write_process(w, device);
     write_track(w, device, first, "compute", false);
     write_lanes(w, device, "sends", first + 1, d->sends);
     write_lanes(w, device, "receives", first + 1 + d->sends, d->receives);
-    for (uint32_t c = 0; c < run->n_categories; c++) {
-        cs_text_format(name, sizeof(name), "memory: %.60s", run->categories[c]);
-        if (run->held[device * run->n_categories + c])
+    for (uint32_t c = 0; c < run->memory.n_categories; c++) {
+        cs_text_format(name, sizeof(name), "memory: %.60s", run->memory.categories[c]);
+        if (run->memory.held[device * run->memory.n_categories + c])
             write_track(w, device, counter_of(w, device, c), name, true);
     }
-    if (d->capacity != INT64_MAX)
+    if (w->run->memory.capacity[device] != INT64_MAX)
         write_track(w, device, capacity_of(w, device), "memory: capacity", true);
 }
 
@@ -345,45 +345,46 @@ static void put_argument(message *event, enum argument argument, uint64_t value)
 }
 
 /* What the receiving end of a message need not say once more: its arrow has the task. */
-static void put_arguments(const cs_viewer_run *run, uint32_t task, message *event)
+static void put_arguments(const cs_drawn_run *run, uint32_t task, message *event)
 {
     put_argument(event, ARG_TASK, task);
-    put_argument(event, ARG_STAGE, run->tasks.stage[task]);
-    put_argument(event, ARG_MINI_BATCH, run->tasks.mini_batch[task]);
-    put_argument(event, ARG_MICRO_BATCH, run->tasks.micro_batch[task]);
-    put_argument(event, cs_viewer_updates(run, task) ? ARG_MADE : ARG_READ, run->read[task]);
+    put_argument(event, ARG_STAGE, run->tasks.is.stage[task]);
+    put_argument(event, ARG_MINI_BATCH, run->tasks.is.mini_batch[task]);
+    put_argument(event, ARG_MICRO_BATCH, run->tasks.is.micro_batch[task]);
+    put_argument(event, cs_drawn_updates(run, task) ? ARG_MADE : ARG_READ,
+                 run->tasks.version[task]);
 }
 
 /* The arrow of a message has the number of its task, counted from 1. */
-static void put_message_of(const cs_viewer_run *run, const cs_viewer_slice *s, message *event)
+static void put_message_of(const cs_drawn_run *run, const cs_drawn_slice *s, message *event)
 {
-    const bool sends = s->side == CS_SLICE_SENDS;
+    const bool sends = s->side == CS_DRAWN_SENDS;
     put_argument(event, sends ? ARG_TO : ARG_FROM,
-                 sends ? run->tasks.peer[s->task] : run->tasks.device[s->task]);
-    put_argument(event, ARG_BYTES, (uint64_t)run->bytes[s->task]);
+                 sends ? run->tasks.is.peer[s->task] : run->tasks.is.device[s->task]);
+    put_argument(event, ARG_BYTES, (uint64_t)run->tasks.bytes[s->task]);
     put_fixed(event, sends ? EVENT_FLOW : EVENT_FLOW_END, s->task + 1ULL);
 }
 
-static void write_slice(writer *w, uint64_t device, const cs_viewer_slice *s)
+static void write_slice(writer *w, uint64_t device, const cs_drawn_slice *s)
 {
-    const cs_viewer_run *run = w->run;
+    const cs_drawn_run *run = w->run;
     const uint32_t task = s->task;
     const uint32_t kind =
-        s->side == CS_SLICE_COMPUTES ? run->tasks.kind[task] : run->tasks.origin[task];
+        s->side == CS_DRAWN_COMPUTES ? run->tasks.is.kind[task] : run->tasks.is.origin[task];
     const uint64_t track = track_of(w, device, s), name = name_of(w, track, task, kind);
     message event;
     event.size = 0;
     put_number(&event, EVENT_TYPE, TYPE_BEGIN);
     put_number(&event, EVENT_CATEGORY, kind + 1ULL);
     put_number(&event, EVENT_NAME, name);
-    if (s->side != CS_SLICE_RECEIVES)
+    if (s->side != CS_DRAWN_RECEIVES)
         put_arguments(run, task, &event);
-    if (s->side != CS_SLICE_COMPUTES)
+    if (s->side != CS_DRAWN_COMPUTES)
         put_message_of(run, s, &event);
-    write_event(w, track, run->tasks.start[task], &event);
+    write_event(w, track, run->tasks.is.start[task], &event);
     event.size = 0;
     put_number(&event, EVENT_TYPE, TYPE_END);
-    write_event(w, track, run->tasks.end[task], &event);
+    write_event(w, track, run->tasks.is.end[task], &event);
 }
 
 static void write_count(writer *w, uint64_t track, cs_time time, int64_t value)
@@ -395,7 +396,7 @@ static void write_count(writer *w, uint64_t track, cs_time time, int64_t value)
     write_event(w, track, time, &event);
 }
 
-static uint64_t lanes_of(const cs_viewer_device *d)
+static uint64_t lanes_of(const cs_drawn_row *d)
 {
     return 1 + (uint64_t)d->sends + d->receives;
 }
@@ -404,8 +405,8 @@ static uint64_t lanes_of(const cs_viewer_device *d)
  * and packs well. */
 static void sort_slices(writer *w, uint64_t device)
 {
-    const cs_viewer_device *d = &w->run->devices[device];
-    const cs_viewer_slice *slices = &w->run->slices[d->first];
+    const cs_drawn_row *d = &w->run->rows[device];
+    const cs_drawn_slice *slices = &w->run->slices[d->first];
     const uint64_t first = w->tracks[device] + 1, n = lanes_of(d);
     memset(w->places, 0, (n + 1) * sizeof(*w->places));
     for (uint64_t i = 0; i < d->n; i++)
@@ -418,32 +419,28 @@ static void sort_slices(writer *w, uint64_t device)
 
 static void write_device(writer *w, uint64_t device)
 {
-    const cs_viewer_device *d = &w->run->devices[device];
+    const cs_drawn_row *d = &w->run->rows[device];
     write_tracks(w, device);
     for (uint64_t lane = 0; lane < lanes_of(d); lane++)
         write_words(w, w->tracks[device] + 1 + lane);
     sort_slices(w, device);
     for (uint64_t i = 0; i < d->n; i++)
         write_slice(w, device, &w->sorted[i]);
-    if (d->capacity == INT64_MAX)
+    if (w->run->memory.capacity[device] == INT64_MAX)
         return;
-    write_count(w, capacity_of(w, device), 0, d->capacity);
-    write_count(w, capacity_of(w, device), w->run->reader->makespan, d->capacity);
-}
-
-static uint64_t cell_of(const cs_viewer_run *run, uint64_t sample)
-{
-    return run->memory_device[sample] * (uint64_t)run->n_categories + run->category[sample];
+    write_count(w, capacity_of(w, device), 0, w->run->memory.capacity[device]);
+    write_count(w, capacity_of(w, device), w->run->reader->makespan,
+                w->run->memory.capacity[device]);
 }
 
 /* Numbers of tracks; *n: of them all. Room for the device that needs most. */
 static bool number_tracks(writer *w, uint64_t *n)
 {
-    const cs_viewer_run *run = w->run;
+    const cs_drawn_run *run = w->run;
     uint64_t uuid = 1, most = 0, lanes = 0;
-    w->tracks = malloc((run->n_devices + 1) * sizeof(*w->tracks));
-    for (uint64_t d = 0; d < run->n_devices && w->tracks; d++) {
-        const cs_viewer_device *device = &run->devices[d];
+    w->tracks = malloc((run->n_rows + 1) * sizeof(*w->tracks));
+    for (uint64_t d = 0; d < run->n_rows && w->tracks; d++) {
+        const cs_drawn_row *device = &run->rows[d];
         w->tracks[d] = uuid;
         uuid = capacity_of(w, d) + 1;
         most = device->n > most ? device->n : most;
@@ -457,66 +454,46 @@ static bool number_tracks(writer *w, uint64_t *n)
 
 static bool prepare(writer *w)
 {
-    const cs_viewer_run *run = w->run;
+    const cs_drawn_run *run = w->run;
     uint64_t n = 0;
-    for (uint64_t i = 0; i < run->n_tasks; i++) {
-        const uint32_t number = cs_viewer_number(run, (uint32_t)i);
+    for (uint64_t i = 0; i < run->tasks.is.n; i++) {
+        const uint32_t number = cs_drawn_number(run, (uint32_t)i);
         w->n_numbers = number >= w->n_numbers && number < UINT32_MAX ? number + 1 : w->n_numbers;
     }
     w->n_numbers++; /* of what belongs to none */
-    w->named = calloc((size_t)w->n_numbers * run->tasks.n_kinds + 1, sizeof(*w->named));
+    w->named = calloc((size_t)w->n_numbers * run->tasks.is.n_kinds + 1, sizeof(*w->named));
     if (!w->named || !number_tracks(w, &n))
         return false;
     w->times = calloc(n, sizeof(*w->times));
     return w->times != NULL;
 }
 
-typedef struct count {
-    cs_time time;
-    int64_t bytes;
-} count;
-
-/* Puts the samples of each counter behind each other, each counter's in order of time. Of counter c
- * first[c + 1] becomes the end. */
-static void sort_counts(const cs_viewer_run *run, uint64_t *first, count *sorted)
+/* Counter by counter: what follows each other is alike, as of slices. */
+static void write_counters(writer *w)
 {
-    const uint64_t n_cells = run->n_devices * run->n_categories;
-    for (uint64_t i = 0; i < run->n_samples; i++)
-        first[cell_of(run, i) + 2]++;
-    for (uint64_t c = 0; c < n_cells; c++)
-        first[c + 2] += first[c + 1];
-    for (uint64_t i = 0; i < run->n_samples; i++)
-        sorted[first[cell_of(run, i) + 1]++] = (count){run->memory_time[i], run->memory_bytes[i]};
+    const cs_drawn_run *run = w->run;
+    const cs_drawn_memory *memory = &run->memory;
+    for (uint64_t row = 0; row < run->n_rows; row++)
+        for (uint32_t c = 0; c < memory->n_categories; c++) {
+            const cs_drawn_row *of = &run->rows[row];
+            const bool held = memory->held[row * memory->n_categories + c];
+            for (uint64_t i = of->first_sample; held && i < of->first_sample + of->n_samples; i++) {
+                const uint64_t sample = memory->by_row[i];
+                if (memory->category[sample] == c)
+                    write_count(w, counter_of(w, row, c), memory->time[sample],
+                                memory->bytes[sample]);
+            }
+        }
 }
 
-/* Counter by counter: what follows each other is alike, as of slices. False when memory runs out.
- */
-static bool write_counters(writer *w)
-{
-    const cs_viewer_run *run = w->run;
-    const uint64_t n_categories = run->n_categories, n_cells = run->n_devices * n_categories;
-    uint64_t *first = calloc(n_cells + 2, sizeof(*first));
-    count *sorted = malloc((run->n_samples + 1) * sizeof(*sorted));
-    const bool done = first && sorted;
-    if (done)
-        sort_counts(run, first, sorted);
-    for (uint64_t c = 0; c < n_cells && done; c++) {
-        const uint64_t track = counter_of(w, c / n_categories, (uint32_t)(c % n_categories));
-        for (uint64_t i = first[c]; i < first[c + 1] && run->held[c]; i++)
-            write_count(w, track, sorted[i].time, sorted[i].bytes);
-    }
-    free(first);
-    free(sorted);
-    return done;
-}
-
-cs_status cs_viewer_write_proto(const cs_viewer_run *run, cs_viewer_out *out, cs_error *error)
+cs_status cs_viewer_write_proto(const cs_drawn_run *run, cs_viewer_out *out, cs_error *error)
 {
     writer w = {.run = run, .out = out};
     bool done = prepare(&w);
-    for (uint64_t device = 0; device < run->n_devices && done; device++)
+    for (uint64_t device = 0; device < run->n_rows && done; device++)
         write_device(&w, device);
-    done = done && write_counters(&w);
+    if (done)
+        write_counters(&w);
     free(w.named);
     free(w.tracks);
     free(w.times);

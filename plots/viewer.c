@@ -1,6 +1,6 @@
 #include "plots/viewer.h"
 
-#include "plots/viewer-run.h"
+#include "plots/viewer-out.h"
 #include "sim/base/file.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static form form_of(const char *output)
     return forms[0];
 }
 
-static cs_status write_stream(const cs_viewer_run *run, FILE *stream, const form *as,
+static cs_status write_stream(const cs_drawn_run *run, FILE *stream, const form *as,
                               const char *path, cs_error *error)
 {
     cs_viewer_out *out = cs_viewer_out_create(stream, as->compressed);
@@ -42,7 +42,7 @@ static cs_status write_stream(const cs_viewer_run *run, FILE *stream, const form
     return status == CS_OK ? closed : status;
 }
 
-static cs_status write_file(const cs_viewer_run *run, const char *output, cs_error *error)
+static cs_status write_file(const cs_drawn_run *run, const char *output, cs_error *error)
 {
     const form as = form_of(output);
     cs_file_draft draft;
@@ -60,15 +60,16 @@ static cs_status write_file(const cs_viewer_run *run, const char *output, cs_err
 
 cs_status cs_viewer_write(const char *input, const char *output, FILE *out, cs_error *error)
 {
+    const uint32_t parts = CS_DRAWN_TASKS | CS_DRAWN_ARGUMENTS | CS_DRAWN_SLICES | CS_DRAWN_MEMORY;
     cs_reader reader;
-    cs_viewer_run run = {0};
+    cs_drawn_run run = {0};
     CS_TRY(cs_reader_init(&reader, input, error));
-    cs_status status = cs_viewer_run_read(&reader, &run, error);
+    cs_status status = cs_drawn_run_read(&reader, parts, &run, error);
     if (status == CS_OK)
         status = strcmp(output, "-") == 0
                      ? write_stream(&run, out, &forms[0], "standard output", error)
                      : write_file(&run, output, error);
-    cs_viewer_run_finish(&run);
+    cs_drawn_run_finish(&run);
     cs_reader_finish(&reader);
     return status;
 }

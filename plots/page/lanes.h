@@ -4,12 +4,9 @@
 #ifndef CS_PLOTS_PAGE_LANES_H
 #define CS_PLOTS_PAGE_LANES_H
 
-#include "sim/core/trace/results-reader.h"
+#include "plots/drawn-run.h"
 
 enum {
-    CS_PAGE_LANE_COMPUTE,
-    CS_PAGE_LANE_SEND,
-    CS_PAGE_N_LANES, /* of a row */
     /* A lane with more tasks than this has levels: its time in 1,024 equal bins, in 4,096, ..., up
      * to about as many as tasks. */
     CS_PAGE_LANE_PLAIN = 512,
@@ -18,7 +15,8 @@ enum {
 };
 
 typedef struct cs_page_lane {
-    uint32_t row, lane;
+    uint32_t row;
+    bool sends;
     uint64_t first, n; /* in `order` */
     uint64_t bin;      /* of the coarsest level; the next one follows it */
     uint32_t n_levels;
@@ -35,9 +33,9 @@ typedef struct cs_page_lanes {
     uint64_t n_bins;
 } cs_page_lanes;
 
-/* kinds: `moves[kind]` tells what is sent. Time is [0, makespan). CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_page_lanes_make(const cs_reader_tasks *tasks, const bool *moves,
-                                           cs_time makespan, cs_page_lanes *lanes, cs_error *error);
+/* Of a run that was read with its slices. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_page_lanes_make(const cs_drawn_run *run, cs_page_lanes *lanes,
+                                           cs_error *error);
 
 /* Accepts zeroed lanes. */
 void cs_page_lanes_finish(cs_page_lanes *lanes);
