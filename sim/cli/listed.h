@@ -16,7 +16,8 @@ bool cs_listed_each(const char *section,
 /* Prints the meaning of a word of the field (sim/base/terms.h). Returns false for other words. */
 bool cs_listed_term(const char *word, FILE *out);
 
-/* The parameters of an entry, ended by {0}; NULL when there is no such entry. */
-const cs_field *cs_listed_fields(const char *section, const char *name);
+/* The parameters of an entry, ended by {0}, which may be in the arena; NULL for unknown
+ * entries. */
+const cs_field *cs_listed_fields(const char *section, const char *name, cs_arena *arena);
 
 #endif
