@@ -1,5 +1,5 @@
-/* What attention in fp8 costs besides that in the wide type, by hand (narrow-attention.h). */
-#include "sim/model/narrow-attention.h"
+/* What attention in fp8 costs besides that in the wide type, by hand (fused-attention.h). */
+#include "sim/model/fused-attention.h"
 #include "tests/attention-net.h"
 #include "tests/expect.h"
 

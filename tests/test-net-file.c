@@ -2,7 +2,6 @@
  * with a file. */
 #include "sim/model/net-file.h"
 
-#include "sim/model/net-json.h"
 #include "sim/model/net-local.h"
 #include "sim/model/zoo/zoo.h"
 #include "tests/expect.h"

@@ -1,8 +1,6 @@
 /* Networks as JSON: what is read can be costed, written and read again, with as many operators. */
 #include "sim/model/net-file.h"
 
-#include "sim/model/net-json.h"
-
 #include <stdlib.h>
 #include <string.h>
 
