@@ -2,7 +2,7 @@
 #include "sim/model/backward-memory.h"
 #include "sim/model/net-adapters.h"
 #include "sim/model/net-model.h"
-#include "sim/model/zoo/families.h"
+#include "sim/model/zoo/decoder.h"
 #include "sim/model/zoo/zoo.h"
 
 #include "tests/expect.h"
@@ -25,8 +25,7 @@ static cs_status build_on(const cs_decoder *decoder, cs_base_format base,
                                   .targets = {.n = n, .items = (void *)targets}};
     cs_error_init(&error);
     cs_net_begin(net, "llama", &error);
-    const cs_zoo_entry *family;
-    assert_int_equal(cs_zoo_find("decoder", &family, NULL), CS_OK);
+    const cs_zoo_entry *family = &cs_zoo_decoder;
     family->build(net, family->variant, decoder);
     if (cs_net_end(net) != CS_OK)
         fail_msg("%s", error.text);
@@ -296,11 +295,10 @@ static void test_wide_errors(void **state)
                                   .base_wide = {.n = 2, .items = (void *)wide},
                                   .targets = {.n = 2, .items = (void *)both}};
     const cs_decoder decoder = small(false);
-    const cs_zoo_entry *family;
+    const cs_zoo_entry *family = &cs_zoo_decoder;
     cs_net net;
     cs_error_init(&error);
     cs_net_begin(&net, "llama", &error);
-    assert_int_equal(cs_zoo_find("decoder", &family, NULL), CS_OK);
     family->build(&net, family->variant, &decoder);
     assert_int_equal(cs_net_end(&net), CS_OK);
     assert_int_equal(cs_net_adapt(&net, &adapters, &place, &error), CS_INVALID);

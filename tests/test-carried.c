@@ -1,7 +1,6 @@
 /* A tensor that bypasses layers: T5's decoder reads the encoder's output. Bytes at every cut, saved
  * activations of a run of layers, and the model file. */
 #include "sim/model/net-model.h"
-#include "sim/model/zoo/families.h"
 #include "sim/model/zoo/zoo.h"
 
 #include "tests/expect.h"
@@ -14,25 +13,18 @@ enum { S = 6, T = 9, H = 8, A = 2, F = 4, I = 12, W = 20, LAYERS = 2, BATCH = 3 
 
 static void build(cs_net *net, double dropout, uint32_t kernel)
 {
-    const cs_t5 t5 = {.layers = LAYERS,
-                      .hidden = H,
-                      .heads = A,
-                      .head = F,
-                      .intermediate = I,
-                      .sequence = S,
-                      .decoder_sequence = T,
-                      .vocabulary = W,
-                      .buckets = 4,
-                      .tied = true,
-                      .dropout = dropout,
-                      .kernel = kernel};
+    char text[400];
+    snprintf(text, sizeof(text),
+             "{\"layers\": %d, \"hidden\": %d, \"heads\": %d, \"head\": %d, \"intermediate\": %d, "
+             "\"sequence\": %d, \"decoder_sequence\": %d, \"vocabulary\": %d, \"buckets\": 4, "
+             "\"dropout\": %g, \"attention\": \"%s\"}",
+             LAYERS, H, A, F, I, S, T, W, dropout, kernel == CS_ATTENTION_MATH ? "math" : "flash");
+    cJSON *parameters = cJSON_Parse(text);
+    const cs_json_place place = {.file = "p"};
     cs_error_init(&error);
-    cs_net_begin(net, "t5", &error);
-    const cs_zoo_entry *family;
-    assert_int_equal(cs_zoo_find("t5", &family, NULL), CS_OK);
-    family->build(net, family->variant, &t5);
-    if (cs_net_end(net) != CS_OK)
+    if (cs_zoo_build("t5", NULL, parameters, &place, net, &error) != CS_OK)
         fail_msg("%s", error.text);
+    cJSON_Delete(parameters);
 }
 
 static cs_net_options options(cs_granularity granularity)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files of facts/models, and users' own: test-models.py SIM SOURCE_ROOT.
+"""The files of facts/families and facts/models, and users' own: test-models.py SIM SOURCE_ROOT.
 
 The program counts as many parameters as a model's source publishes: exactly, or within the rounding
 that the file states. All models have a source. A user's file is as good as one of these.
@@ -43,6 +43,13 @@ class Models(unittest.TestCase):
         done = sim('model', *words, '--json')
         self.assertEqual(done.returncode, 0, f'{words}: {done.stderr}')
         return json.loads(done.stdout)['parameters']
+
+    def test_families(self):
+        for path in folder_of('families'):
+            family = load(path)
+            self.assertEqual(family['name'] + '.json', os.path.basename(path))
+            self.assertTrue(family['source'] and family['summary'], path)
+            self.assertGreater(self.count(family['name']), 0, path)
 
     def test_published_numbers(self):
         n = 0

@@ -1,5 +1,5 @@
-/* Additional cost of attention in fp8 over the wide type, by hand (narrow-attention.h). */
-#include "sim/model/narrow-attention.h"
+/* Additional cost of attention in fp8 over the wide type, by hand (fused-attention.h). */
+#include "sim/model/fused-attention.h"
 #include "tests/attention-net.h"
 #include "tests/expect.h"
 

@@ -1,5 +1,5 @@
 /* Drawn loads of experts against their distributions, and what a scenario makes of them. */
-#include "sim/model/routing.h"
+#include "sim/model/split.h"
 
 #include "tests/expect.h"
 #include "tests/run-scenario.h"

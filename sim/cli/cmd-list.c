@@ -34,15 +34,25 @@ typedef struct entry {
     const char *unit;           /* unit of a metric; or NULL */
     const char *stands_for;     /* JSON that a machine or a model abbreviates; or NULL */
     const char *section;        /* section of a scenario that stands_for belongs to */
-    const cs_field *keys_of;    /* keys of a model's family; or NULL */
+    const char *family;         /* family of a model, or its own name; or "" */
     const cs_term *term;        /* or NULL */
     bool is_runtime;
     const cs_facts_kind *kind; /* kind of a description with aliases; or NULL */
     char text[300], more[500]; /* buffers for the texts above */
     char described[1000];      /* buffer of stands_for */
+    char of[64];               /* buffer of family */
 } entry;
 
 static const cs_field none[] = {{0}};
+
+/* The fields of an entry, or the keys of its family, in the arena. */
+static const cs_field *fields_of(const entry *one, cs_arena *arena)
+{
+    const cs_zoo_entry *family = NULL;
+    if (!one->family || cs_zoo_find(one->family, arena, &family, NULL) != CS_OK)
+        return one->fields;
+    return family->fields;
+}
 
 static bool schedule_at(size_t i, entry *out)
 {
@@ -109,7 +119,6 @@ static bool topology_at(size_t i, entry *out)
 static void describe_model(const char *name, entry *out)
 {
     cJSON *root = NULL;
-    const cs_zoo_entry *family = NULL;
     *out = (entry){.name = name, .fields = none, .kind = &cs_model_kind};
     out->summary = out->text;
     out->source = out->more;
@@ -135,10 +144,25 @@ static void describe_model(const char *name, entry *out)
     copy_spaced(text, out->described, sizeof(out->described));
     out->stands_for = out->described;
     out->section = "model";
-    if (of && cs_zoo_find(of, &family, NULL) == CS_OK)
-        out->keys_of = family->fields;
+    snprintf(out->of, sizeof(out->of), "%s", of ? of : "");
+    out->family = out->of;
     free(keys);
     cJSON_Delete(root);
+}
+
+static void describe_family(const char *name, entry *out)
+{
+    const cs_zoo_entry *family = NULL;
+    cs_arena arena;
+    cs_arena_init(&arena);
+    *out = (entry){.name = name, .fields = NULL, .family = name};
+    if (cs_zoo_find(name, &arena, &family, NULL) == CS_OK) {
+        snprintf(out->text, sizeof(out->text), "%s", family->summary);
+        snprintf(out->more, sizeof(out->more), "%s", family->source);
+    }
+    out->summary = out->text;
+    out->source = out->more;
+    cs_arena_finish(&arena);
 }
 
 static bool model_type_at(size_t i, entry *out)
@@ -173,18 +197,23 @@ static bool model_at(size_t i, entry *out)
     };
     const size_t n = sizeof(entries) / sizeof(entries[0]);
     size_t families = 0;
-    while (cs_zoo[families])
+    while (cs_zoo_name(families))
         families++;
     const char *model =
         i < n + families ? NULL : cs_facts_name(cs_model_kind.folder, i - n - families);
     if (i < n)
         *out = entries[i];
     else if (i < n + families)
-        *out = (entry){cs_zoo[i - n]->name, cs_zoo[i - n]->summary, cs_zoo[i - n]->source,
-                       cs_zoo[i - n]->fields};
+        describe_family(cs_zoo_name(i - n), out);
     else if (model)
         describe_model(model, out);
     return i < n + families || model;
+}
+
+/* Fields to print: a model shows its family's keys by its own parameters only. */
+static const cs_field *shown_fields(const entry *one, cs_arena *arena)
+{
+    return one->fields ? one->fields : fields_of(one, arena);
 }
 
 static bool figure_at(size_t i, entry *out)
@@ -342,13 +371,13 @@ bool cs_listed_each(const char *section,
     return false;
 }
 
-const cs_field *cs_listed_fields(const char *section, const char *name)
+const cs_field *cs_listed_fields(const char *section, const char *name, cs_arena *arena)
 {
     for (size_t s = 0; s < N_SECTIONS; s++) {
         entry one;
         for (size_t i = 0; strcmp(sections[s].name, section) == 0 && sections[s].at(i, &one); i++)
             if (strcmp(one.name, name) == 0)
-                return one.keys_of ? one.keys_of : one.fields;
+                return fields_of(&one, arena);
     }
     return NULL;
 }
@@ -511,7 +540,7 @@ static const char *describe_meaning(const char *meaning, entry *one)
                   (sections[s].at == model_at && strcmp(part, "model") == 0) ||
                   (sections[s].at == schedule_at && strcmp(part, "schedule") == 0)))
                 continue;
-            for (const cs_field *field = one->fields; field->name; field++)
+            for (const cs_field *field = one->fields; field && field->name; field++)
                 if (strncmp(field->name, name, length) == 0 && field->name[length] == '\0')
                     return field->doc;
         }
@@ -551,6 +580,8 @@ bool cs_listed_term(const char *word, FILE *out)
 
 static void print_details(const entry *one, FILE *out)
 {
+    cs_arena arena;
+    cs_arena_init(&arena);
     if (one->term)
         print_term(one->term, out);
     if (one->source) {
@@ -568,7 +599,7 @@ static void print_details(const entry *one, FILE *out)
                            formula->comparison ? " (for comparison only)" : "");
         cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
     }
-    for (const cs_field *field = one->fields; field->name; field++) {
+    for (const cs_field *field = shown_fields(one, &arena); field->name; field++) {
         char expected[160], line[256];
         cs_field_expected(field, expected, sizeof(expected));
         const char *fallback = field->fallback && *field->fallback ? field->fallback : NULL;
@@ -582,6 +613,7 @@ static void print_details(const entry *one, FILE *out)
         fprintf(out, "%*s", FIELD_COLUMN + 2, "");
         cs_wrap(out, FIELD_COLUMN + 2, FIELD_COLUMN + 2, CS_WRAP_REPORT, field->doc);
     }
+    cs_arena_finish(&arena);
     if (one->is_runtime) {
         cJSON *runtime = load_runtime(one->name, false);
         print_runtime(runtime, out);
@@ -758,12 +790,12 @@ static void print_markdown_entry(const entry *one, FILE *out)
         cJSON_Delete(runtime);
         return;
     }
-    if (!one->fields->name) {
-        fputs("No keys.\n", out);
-        return;
-    }
-    fputs("| key | value | default | meaning |\n|---|---|---|---|\n", out);
-    for (const cs_field *field = one->fields; field->name; field++) {
+    cs_arena arena;
+    cs_arena_init(&arena);
+    const cs_field *field = shown_fields(one, &arena);
+    fputs(field->name ? "| key | value | default | meaning |\n|---|---|---|---|\n" : "No keys.\n",
+          out);
+    for (; field->name; field++) {
         char expected[160];
         fprintf(out, "| `%s` | ", field->name);
         print_escaped(cs_field_expected(field, expected, sizeof(expected)), out);
@@ -776,6 +808,7 @@ static void print_markdown_entry(const entry *one, FILE *out)
         print_escaped(field->doc, out);
         fputs(" |\n", out);
     }
+    cs_arena_finish(&arena);
 }
 
 /* An entry that is named with its section has no heading, because its page has one. */
@@ -866,12 +899,14 @@ static bool add_entry(cJSON *list, const entry *one)
         if (!add_formula(formulas, formula))
             return false;
     }
+    cs_arena arena;
+    cs_arena_init(&arena);
     cJSON *fields = formulas ? cJSON_AddArrayToObject(object, "parameters") : NULL;
-    for (const cs_field *field = one->fields; fields && field->name; field++) {
-        if (!add_field(fields, field))
-            return false;
-    }
-    return fields != NULL;
+    bool added = fields != NULL;
+    for (const cs_field *field = shown_fields(one, &arena); added && field->name; field++)
+        added = add_field(fields, field);
+    cs_arena_finish(&arena);
+    return added;
 }
 
 static bool add_section(const cs_arguments *arguments, cJSON *root, size_t section)

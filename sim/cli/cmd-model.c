@@ -7,7 +7,6 @@
 #include "sim/cli/workload-option.h"
 #include "sim/model/foreign/pipedream-compare.h"
 #include "sim/model/net-file.h"
-#include "sim/model/net-json.h"
 #include "sim/run/scenario/workload.h"
 
 #include <stdlib.h>

@@ -157,8 +157,11 @@ static void offer_pointers(completion *c, const cJSON *root)
             continue;
         const cJSON *kind = schema[i].kind ? find(root, schema[i].kind) : NULL;
         offer_fields(c, schema[i].fields, there);
+        cs_arena arena;
+        cs_arena_init(&arena);
         if (cJSON_IsString(kind))
-            offer_fields(c, cs_listed_fields(schema[i].section, kind->valuestring), there);
+            offer_fields(c, cs_listed_fields(schema[i].section, kind->valuestring, &arena), there);
+        cs_arena_finish(&arena);
     }
 }
 

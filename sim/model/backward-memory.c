@@ -161,17 +161,13 @@ static uint32_t weights_at(const walk *w, uint32_t p)
     return w->of->weights_at ? w->of->weights_at[p] : p;
 }
 
-static bool has_weights(const cs_op *op)
-{
-    return !op->frozen && op->weights + op->biases > 0;
-}
-
 /* The gradient of its result, unless its gradients of weights are yet to be made of it; and those
  * of the results that such gradients were made of now. */
 static void give_results(walk *w, uint32_t p)
 {
-    gradient *own = gradient_of(w, w->net->ops[p].output);
-    if (weights_at(w, p) < p && has_weights(&w->net->ops[p])) {
+    const cs_op *op = &w->net->ops[p];
+    gradient *own = gradient_of(w, op->output);
+    if (weights_at(w, p) < p && !op->frozen && op->weights + op->biases > 0) {
         w->held[p] = *own;
         *own = (gradient){0};
     } else {
@@ -204,20 +200,15 @@ static int64_t walk_op(walk *w, uint32_t p)
     return w->peak;
 }
 
-static void find_roots(walk *w)
+/* Fills `peaks` unless it is NULL. */
+static void walk_all(walk *w, int64_t *peaks)
 {
+    const cs_backward_observer *observer = w->observer;
     for (uint32_t t = 0; t < w->net->n_tensors; t++)
         w->roots[t] = t;
     for (uint32_t p = 0; p < w->net->n_ops; p++)
         if (cs_op_is_view(&w->net->ops[p]))
             w->roots[w->net->ops[p].output] = w->roots[w->net->ops[p].inputs[0]];
-}
-
-/* Fills `peaks` unless it is NULL. */
-static void walk_all(walk *w, int64_t *peaks)
-{
-    const cs_backward_observer *observer = w->observer;
-    find_roots(w);
     for (uint32_t p = w->net->n_ops; p-- > 0 && !w->overflow && !w->stopped;) {
         w->stopped |= observer && !observer->begin(observer->context, p);
         const int64_t peak = walk_op(w, p);

@@ -27,3 +27,38 @@ double cs_fused_attention_factor(const cs_flash_rate *rate, const cs_pass_cost *
     return ramp_factor(rate, cost->columns, cost->sides) / ramp_factor(rate, KEYS, SIDES) *
            head_factor(rate, size, pass);
 }
+
+/* ---- in fp8 ---- */
+
+/* A cast reads one type and writes the other. */
+static void add_casts(double elements, double width, cs_pass_cost *pass)
+{
+    enum { NARROW = 1, KERNELS = 2 };
+    pass->cast_bytes += elements * (width + NARROW);
+    pass->launches += KERNELS;
+}
+
+void cs_narrow_attention_cost(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                              uint32_t batch, cs_precision precision, cs_op_cost *cost)
+{
+    if (!kernels->given || kernels->flash != CS_FLASH_CUDNN_FP8 || op->kind != CS_OP_ATTENTION ||
+        op->attention.kernel != CS_ATTENTION_FLASH)
+        return;
+    double elements = (double)cs_net_tensor(net, op->output)->elements;
+    for (uint32_t i = 0; i < 3; i++)
+        elements += (double)cs_net_tensor(net, op->inputs[i])->elements;
+    const double width = cs_precision_bytes(precision);
+    add_casts(batch * elements, width, &cost->forward);
+    if (cost->backward_input.launches == 0)
+        return;
+    const double shares = op->attention.shares > 0 ? op->attention.shares : 1;
+    const double rows = cs_net_tensor(net, op->output)->shape.dims[0] * shares;
+    cs_attention whole = op->attention;
+    whole.window = 0;
+    const double more = cs_op_pairs(&whole, rows, rows) / cs_op_pairs(&op->attention, rows, rows);
+    cost->backward_input.flop *= more;
+    cost->backward_input.columns *= more;
+    if (more > 1)
+        cost->backward_input.sides /= 2;
+    add_casts(batch * elements, width, &cost->backward_input);
+}

@@ -80,12 +80,6 @@ cs_tensor_layout cs_layout_cut(const cs_tensor_layout *from, const cs_tensor_lay
     return cut;
 }
 
-/* The gradient of a summand is that of the sum, of all rows where those are gathered. */
-static cs_division_kind of_partial(cs_layout_axis axis)
-{
-    return axis == CS_LAYOUT_EXPERT_TENSOR ? CS_GATHERED : CS_WHOLE;
-}
-
 cs_tensor_layout cs_layout_gradient(const cs_tensor_layout *layout, uint32_t partial)
 {
     cs_tensor_layout gradient = *layout;
@@ -93,7 +87,7 @@ cs_tensor_layout cs_layout_gradient(const cs_tensor_layout *layout, uint32_t par
         if (partial & 1u << axis)
             gradient.axes[axis].part = CS_PARTIAL;
         else if (gradient.axes[axis].part == CS_PARTIAL)
-            gradient.axes[axis].part = (uint8_t)of_partial((cs_layout_axis)axis);
+            gradient.axes[axis].part = axis == CS_LAYOUT_EXPERT_TENSOR ? CS_GATHERED : CS_WHOLE;
     return gradient;
 }
 

@@ -3,13 +3,9 @@
 #include "sim/base/sum.h"
 #include "sim/model/backward-memory.h"
 #include "sim/model/expert-kernels.h"
+#include "sim/model/fused-attention.h"
 #include "sim/model/host-work.h"
 #include "sim/model/loss-kernels.h"
-#include "sim/model/narrow-attention.h"
-#include "sim/model/net-kept.h"
-#include "sim/model/net-layers.h"
-#include "sim/model/net-pieces.h"
-#include "sim/model/op-seconds.h"
 #include "sim/model/ops/operator.h"
 #include "sim/model/recompute.h"
 
@@ -32,12 +28,6 @@ static int64_t add_matrices(const cs_divided_net *d, const cs_net_options *how, 
         layer->update += made->n * made->seconds;
     }
     return cs_muon_updates(d->net, op) ? op->weights : 0;
-}
-
-/* Tensors of weights that an operator trains. */
-static uint32_t trained_tensors(const cs_op *op, const cs_op_cost *cost)
-{
-    return op->frozen ? 0 : (uint32_t)(cost->weights > 0) + (uint32_t)(cost->biases > 0);
 }
 
 static cs_kernel_kind kernel_of(const cs_op *op)
@@ -156,7 +146,8 @@ static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_n
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 ||
                     cs_sum_add(&estimated, cost.weights + cost.biases - cost.frozen));
-            tensors += times.update >= 0 ? 0 : trained_tensors(&net->ops[p], &cost);
+            if (times.update < 0 && !net->ops[p].frozen) /* tensors that an estimate updates */
+                tensors += (uint32_t)(cost.weights > 0) + (uint32_t)(cost.biases > 0);
             muon += how->muon.steps > 0 ? add_matrices(d, how, p, layer) : 0;
             fits = fits && cs_net_kept_visit(net, how, p, i, &cost, of, layer);
             const uint32_t reach = cs_net_kept_reach(net, how, p, &cost);
@@ -255,13 +246,6 @@ cs_status cs_net_divide(const cs_net *net, const cs_net_options *how, cs_net_loc
     return CS_OK;
 }
 
-static void set_workspace(cs_net_layer *layer, const int64_t *peaks)
-{
-    for (uint32_t p = layer->first; p < layer->end; p++)
-        if (peaks[p] > layer->workspace_bytes)
-            layer->workspace_bytes = peaks[p];
-}
-
 static cs_status count_layers(const cs_divided_net *d, const cs_net_options *how,
                               cs_net_chain *chain, cs_net_counts *of, cs_error *error)
 {
@@ -285,7 +269,9 @@ static cs_status count_layers(const cs_divided_net *d, const cs_net_options *how
     CS_TRY(cs_backward_add_weights(&backward, error));
     CS_TRY(cs_backward_memory(&backward, of->peaks, error));
     for (uint32_t i = 0; i < chain->n_layers; i++) {
-        set_workspace(&chain->layers[i], of->peaks);
+        for (uint32_t p = chain->layers[i].first; p < chain->layers[i].end; p++)
+            if (of->peaks[p] > chain->layers[i].workspace_bytes)
+                chain->layers[i].workspace_bytes = of->peaks[p];
         if (d->local)
             CS_TRY(cs_net_pieces_find(d->local, how, &(cs_op_timing){of->seconds, of->runs},
                                       &exchange, &chain->layers[i], &chain->arena, error));

@@ -1,5 +1,4 @@
 #include "sim/model/net-file.h"
-
 #include "sim/model/ops/operator.h"
 
 #include <stdio.h>
@@ -116,7 +115,7 @@ static bool add_names(const cs_net *net, const cs_op *op, cJSON *object)
     return done;
 }
 
-bool cs_net_op_write(const cs_net *net, const cs_op *op, cJSON *object)
+static bool write_op(const cs_net *net, const cs_op *op, cJSON *object)
 {
     return cJSON_AddStringToObject(object, "name", op->name) &&
            cJSON_AddStringToObject(object, "kind", cs_op_kind_name(op->kind)) &&
@@ -138,7 +137,7 @@ static cJSON *input_json(const cs_net *net, cs_tensor tensor)
     return NULL;
 }
 
-bool cs_net_inputs_write(const cs_net *net, cJSON *root)
+static bool write_inputs(const cs_net *net, cJSON *root)
 {
     cJSON *inputs = cJSON_AddArrayToObject(root, "inputs");
     bool done = inputs != NULL;
@@ -155,7 +154,7 @@ static bool add_operator(const cs_net *net, const cs_op *op, cJSON *list)
 {
     const int64_t weights = op->tied ? 0 : op->weights;
     cJSON *object = cJSON_CreateObject();
-    return cJSON_AddItemToArray(list, object) && cs_net_op_write(net, op, object) &&
+    return cJSON_AddItemToArray(list, object) && write_op(net, op, object) &&
            cJSON_AddBoolToObject(object, "in_place", op->in_place) &&
            cJSON_AddNumberToObject(object, "weights", (double)weights) &&
            cJSON_AddNumberToObject(object, "biases", (double)op->biases);
@@ -164,7 +163,7 @@ static bool add_operator(const cs_net *net, const cs_op *op, cJSON *list)
 bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON *root)
 {
     cJSON *layers = cJSON_GetObjectItemCaseSensitive(root, "layers");
-    bool done = cs_net_inputs_write(net, root);
+    bool done = write_inputs(net, root);
     for (uint32_t l = 0; done && l < chain->n_layers; l++) {
         cJSON *list = cJSON_AddArrayToObject(cJSON_GetArrayItem(layers, (int)l), "operators");
         done = list != NULL;
@@ -172,4 +171,118 @@ bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON 
             done = add_operator(net, &net->ops[p], list);
     }
     return done;
+}
+
+/* ---- all values, for people and programs ---- */
+
+typedef struct figure {
+    const char *key;
+    double value;
+} figure;
+
+static bool add_figures(cJSON *object, const figure *figures, size_t n)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < n; i++)
+        done = cJSON_AddNumberToObject(object, figures[i].key, figures[i].value) != NULL;
+    return done;
+}
+
+static cJSON *op_json(const cs_net *net, const cs_net_options *how, const cs_op *op)
+{
+    cs_op_cost cost;
+    cs_op_cost_of(net, op, how->batch_size, how->precision, &cost);
+    const cs_pass_cost *passes[] = {&cost.forward, &cost.backward_input, &cost.backward_weight};
+    double s[3];
+    for (int i = 0; i < 3; i++)
+        s[i] = cs_accelerator_seconds(how->device, op, passes[i], how->precision);
+    const figure figures[] = {
+        {"weights", (double)cost.weights},
+        {"biases", (double)cost.biases},
+        {"input_bytes", (double)cost.input_bytes},
+        {"output_bytes", (double)cost.output_bytes},
+        {"macs", cost.macs},
+        {"forward_flop", cost.forward.flop},
+        {"backward_input_flop", cost.backward_input.flop},
+        {"backward_weight_flop", cost.backward_weight.flop},
+        {"forward_moved_bytes", cost.forward.bytes + cost.forward.cast_bytes},
+        {"backward_input_moved_bytes", cost.backward_input.bytes + cost.backward_input.cast_bytes},
+        {"backward_weight_moved_bytes",
+         cost.backward_weight.bytes + cost.backward_weight.cast_bytes},
+        {"extra_kept_bytes", (double)cost.extra_kept_bytes},
+        {"workspace_bytes", (double)cost.workspace_bytes},
+        {"forward_s", s[0]},
+        {"backward_input_s", s[1]},
+        {"backward_weight_s", s[2]},
+    };
+    cJSON *object = cJSON_CreateObject();
+    if (object && write_op(net, op, object) &&
+        cJSON_AddBoolToObject(object, "keeps_input", cost.keeps_input) &&
+        cJSON_AddBoolToObject(object, "keeps_output", cost.keeps_output) &&
+        cJSON_AddBoolToObject(object, "in_place", op->in_place) &&
+        add_figures(object, figures, sizeof(figures) / sizeof(figures[0])))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+static cJSON *layer_json(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
+{
+    const figure figures[] = {
+        {"weights", (double)layer->weights},
+        {"biases", (double)layer->biases},
+        {"input_bytes", (double)layer->read_bytes},
+        {"output_bytes", (double)layer->written_bytes},
+        {"macs", layer->macs},
+        {"forward_flop", layer->forward_flop},
+        {"backward_input_flop", layer->input_flop},
+        {"backward_weight_flop", layer->weight_flop},
+        {"forward_moved_bytes", layer->forward_bytes},
+        {"backward_input_moved_bytes", layer->input_bytes},
+        {"backward_weight_moved_bytes", layer->weight_bytes},
+        {"kept_bytes", (double)layer->kept_bytes},
+        {"workspace_bytes", (double)layer->workspace_bytes},
+        {"forward_s", layer->forward},
+        {"backward_input_s", layer->backward_input},
+        {"backward_weight_s", layer->backward_weight},
+    };
+    cJSON *object = cJSON_CreateObject();
+    bool done = object && cJSON_AddStringToObject(object, "name", layer->name) &&
+                add_figures(object, figures, sizeof(figures) / sizeof(figures[0]));
+    if (done && layer->carried_bytes > 0)
+        done = cJSON_AddNumberToObject(object, "carried_bytes", (double)layer->carried_bytes);
+    cJSON *ops = done ? cJSON_AddArrayToObject(object, "operators") : NULL;
+    done = ops != NULL;
+    for (uint32_t p = layer->first; done && p < layer->end; p++)
+        done = cJSON_AddItemToArray(ops, op_json(net, how, &net->ops[p]));
+    if (done)
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_net_chain *chain)
+{
+    const figure figures[] = {
+        {"batch_size", options->batch_size},
+        {"parameters", (double)cs_net_parameters(net)},
+        {"macs_per_sample", cs_net_macs(net)},
+        {"kept_bytes", (double)chain->kept_bytes},
+    };
+    const figure active[] = {{"active_parameters", (double)cs_net_active_parameters(net)}};
+    cJSON *root = cJSON_CreateObject();
+    bool done =
+        root && cJSON_AddStringToObject(root, "name", net->name) &&
+        cJSON_AddStringToObject(root, "device", options->device->name) &&
+        cJSON_AddStringToObject(root, "precision", cs_precision_names[options->precision]) &&
+        add_figures(root, figures, sizeof(figures) / sizeof(figures[0])) &&
+        (active[0].value == figures[1].value || add_figures(root, active, 1));
+    cJSON *layers = done && write_inputs(net, root) ? cJSON_AddArrayToObject(root, "layers") : NULL;
+    done = layers != NULL;
+    for (uint32_t i = 0; done && i < chain->n_layers; i++)
+        done = cJSON_AddItemToArray(layers, layer_json(net, options, &chain->layers[i]));
+    if (done)
+        return root;
+    cJSON_Delete(root);
+    return NULL;
 }

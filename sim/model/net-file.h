@@ -22,11 +22,13 @@ bool cs_net_is_file(const cJSON *root);
 CS_MUST_CHECK cs_status cs_net_read(const cJSON *root, const cs_json_place *place, cs_net *net,
                                     cs_error *error);
 
-/* Adds "inputs", and "carried" where something is; what tells an operator from others; and to each
- * of the "layers" of a document, which are those of the chain, its "operators". False when memory
- * runs out. */
-bool cs_net_inputs_write(const cs_net *net, cJSON *root);
-bool cs_net_op_write(const cs_net *net, const cs_op *op, cJSON *object);
+/* Adds "inputs", and "carried" if a tensor is carried; and to each of the "layers" of a document, which
+ * are the chain's layers, its "operators". False when memory runs out. */
 bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON *root);
+
+/* A network and its chain as JSON, with all values that are computed from the architecture: totals,
+ * and per layer its operators: kind, shapes, parameters, flop of the three passes, bytes moved,
+ * kept, workspace, seconds. Keys end in their unit. NULL when memory runs out. */
+cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_net_chain *chain);
 
 #endif

@@ -1,7 +1,6 @@
-#include "sim/model/net-kept.h"
+#include "sim/model/net-chain.h"
 
 #include "sim/base/sum.h"
-#include "sim/model/net-layers.h"
 
 static bool is_discarded(const cs_net_counts *of, const cs_net_storage *at, uint32_t first_of_layer)
 {

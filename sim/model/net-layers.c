@@ -1,16 +1,9 @@
-#include "sim/model/net-layers.h"
-
-#include "sim/model/articulation.h"
+#include "sim/model/net-chain.h"
 #include "sim/model/ops/operator.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_side_loss(const cs_net *net, uint32_t p)
-{
-    return p + 1 < net->n_ops && cs_op_is_loss(&net->ops[p]);
-}
 
 static bool reads_input(const cs_net *net, const cs_op *op, const uint32_t *writer)
 {
@@ -30,7 +23,8 @@ static uint32_t last_reader(const cs_net *net, uint32_t p)
     uint32_t reader = cs_net_tensor(net, net->ops[p].output)->last_reader;
     if (reader != CS_NO_TENSOR)
         return reader;
-    return is_side_loss(net, p) ? p : net->n_ops;
+    const bool is_side_loss = p + 1 < net->n_ops && cs_op_is_loss(&net->ops[p]);
+    return is_side_loss ? p : net->n_ops;
 }
 
 static cs_status find_ends(const cs_net *net, uint32_t *ends, uint32_t *n_ends, cs_error *error)
@@ -85,16 +79,6 @@ uint32_t cs_net_block_from(const cs_net *net, uint32_t p)
     return net->ops[p].block;
 }
 
-/* Keeps the ends behind which another block starts. */
-static uint32_t join_blocks(const cs_net *net, uint32_t *ends, uint32_t n)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (i + 1 == n || cs_net_block_from(net, ends[i]) != net->ops[ends[i] - 1].block)
-            ends[kept++] = ends[i];
-    return kept;
-}
-
 static const char *name_layer(const cs_net *net, const cs_net_layer *layer,
                               cs_granularity granularity, cs_arena *arena)
 {
@@ -121,8 +105,13 @@ cs_status cs_net_layers_make(const cs_net *net, cs_granularity granularity, cs_n
     uint32_t *ends = cs_arena_alloc(&chain->arena, net->n_ops, sizeof(*ends));
     CS_TRY(ends ? find_ends(net, ends, &n, error) : cs_error_no_memory(error));
     n = join_views(net, ends, n);
-    if (granularity == CS_GRANULARITY_BLOCK)
-        n = join_blocks(net, ends, n);
+    if (granularity == CS_GRANULARITY_BLOCK) { /* keep ends where another block starts */
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < n; i++)
+            if (i + 1 == n || cs_net_block_from(net, ends[i]) != net->ops[ends[i] - 1].block)
+                ends[kept++] = ends[i];
+        n = kept;
+    }
     chain->layers = cs_arena_alloc(&chain->arena, n, sizeof(*chain->layers));
     if (!chain->layers)
         return cs_error_no_memory(error);
@@ -148,4 +137,24 @@ void cs_net_layers_move(const cs_net_local *local, cs_net_chain *chain)
             p++;
         layer->end = p;
     }
+}
+
+/* ---- articulation points ---- */
+
+/* Every path leads through the node at position p just when no edge starts before p and ends after
+ * it, whichever topological order it is: such an edge can be made into a path past p, and a path
+ * past p has such an edge. A virtual input feeds the nodes that read an input, a virtual output
+ * reads those that no one reads. One pass in order, with the furthest end of all edges that start
+ * before p. */
+uint32_t cs_articulation_find(const uint32_t *last_reader, uint32_t n, uint32_t last_fed,
+                              uint32_t *ends)
+{
+    uint32_t reach = last_fed, found = 0;
+    for (uint32_t p = 0; p < n; p++) {
+        if (reach <= p || p + 1 == n)
+            ends[found++] = p + 1;
+        if (last_reader[p] > reach)
+            reach = last_reader[p];
+    }
+    return found;
 }

@@ -3,7 +3,6 @@
 #include "sim/base/vector.h"
 #include "sim/model/ops/operator.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,17 +47,6 @@ static void out_of_memory(maker *m)
 
 /* ---- links ---- */
 
-static void count_readers(const cs_net *net, cs_net_links *links)
-{
-    for (uint32_t p = 0; p < net->n_ops; p++) {
-        links->writer[net->ops[p].output] = p;
-        for (uint32_t i = 0; i < net->ops[p].n_inputs; i++)
-            links->first_reader[net->ops[p].inputs[i] + 1]++;
-    }
-    for (uint32_t t = 0; t < net->n_tensors; t++)
-        links->first_reader[t + 1] += links->first_reader[t];
-}
-
 static void find_links(maker *m)
 {
     const cs_net *net = m->net;
@@ -69,7 +57,13 @@ static void find_links(maker *m)
     links->readers = calloc((size_t)net->n_ops * CS_OP_INPUTS_MAX, sizeof(*links->readers));
     if (filled && links->writer && links->first_reader && links->readers) {
         memset(links->writer, 0xff, net->n_tensors * sizeof(*links->writer));
-        count_readers(net, links);
+        for (uint32_t p = 0; p < net->n_ops; p++) {
+            links->writer[net->ops[p].output] = p;
+            for (uint32_t i = 0; i < net->ops[p].n_inputs; i++)
+                links->first_reader[net->ops[p].inputs[i] + 1]++;
+        }
+        for (uint32_t t = 0; t < net->n_tensors; t++)
+            links->first_reader[t + 1] += links->first_reader[t];
         for (uint32_t p = 0; p < net->n_ops; p++)
             for (uint32_t i = 0; i < net->ops[p].n_inputs; i++) {
                 const cs_tensor t = net->ops[p].inputs[i];
@@ -81,23 +75,11 @@ static void find_links(maker *m)
     free(filled);
 }
 
-static void drop_links(cs_net_links *links)
-{
-    free(links->writer);
-    free(links->first_reader);
-    free(links->readers);
-}
-
 /* ---- what the local network is made of ---- */
-
-static const cs_grid *grid_of(const maker *m)
-{
-    return &m->split->grid;
-}
 
 static uint32_t axis_size(const maker *m, cs_layout_axis axis)
 {
-    return cs_grid_axes(grid_of(m), cs_layout_axes(axis)).size;
+    return cs_grid_axes(&m->split->grid, cs_layout_axes(axis)).size;
 }
 
 static cs_shape local_shape(const maker *m, const cs_tensor_layout *layout, const cs_shape *shape)
@@ -146,14 +128,8 @@ static cs_tensor push_op(maker *m, cs_op *op, const cs_shape *shape, cs_element 
 
 static void push_exchange(maker *m, cs_op_exchange exchange)
 {
-    cs_net_local *made = m->made;
-    if (!cs_vector_reserve((void **)&made->exchanges, &made->cap_exchanges, made->n_exchanges + 1u,
-                           sizeof(*made->exchanges))) {
+    if (!cs_net_local_add_exchange(m->made, exchange))
         out_of_memory(m);
-        return;
-    }
-    exchange.order = made->n_exchanges;
-    made->exchanges[made->n_exchanges++] = exchange;
 }
 
 /* ---- exchanges from layouts ---- */
@@ -173,27 +149,10 @@ typedef struct change {
         gradient; /* what is gathered forward, backward, is the operand of a linear layer */
 } change;
 
-/* Counted before what adds up, after what gathers, and of what moves rows at the side of the
- * busiest place. */
-static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const cs_shape *after)
-{
-    const int64_t from = cs_shape_elements(before), to = cs_shape_elements(after);
-    if (kind == CS_EXCHANGE_ALL_TO_ALL)
-        return from > to ? from : to;
-    return kind == CS_EXCHANGE_ALL_GATHER ? to : from;
-}
-
-/* Operands are cast before tensor-parallel places gather them (TransformerEngine, pytorch/
- * distributed.py: gather_along_first_dim with a quantizer), unless they are not. */
-static uint8_t element_of(const maker *m, const change *c, cs_layout_axis axis,
-                          cs_exchange_kind kind, bool backward)
-{
-    const bool is_operand = (backward ? c->gradient : c->operand) && !m->split->wide_gathers;
-    return kind == CS_EXCHANGE_ALL_GATHER && axis == CS_LAYOUT_TENSOR && is_operand
-               ? CS_ELEMENT_OPERAND
-               : CS_ELEMENT_ACTIVATION;
-}
-
+/* Adds the exchange along one axis, if any. Bytes are counted before a sum, after a gather, and
+ * of an all-to-all at the side of the busiest place. Tensor-parallel places gather operands that were
+ * cast (TransformerEngine, pytorch/distributed.py: gather_along_first_dim with a quantizer), unless
+ * the split says otherwise. */
 static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layout_axis axis,
                       bool backward)
 {
@@ -204,36 +163,17 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
     if (axis_size(m, axis) == 1 || !cs_division_exchange(axis, from, c->to.axes[axis], &kind))
         return;
     const cs_shape after = local_shape(m, now, &c->shape);
+    const int64_t sent = cs_shape_elements(&before), got = cs_shape_elements(&after);
+    const bool gathers = kind == CS_EXCHANGE_ALL_GATHER;
+    const bool busiest = kind == CS_EXCHANGE_ALL_TO_ALL && got > sent;
+    const bool cast = gathers && axis == CS_LAYOUT_TENSOR && !m->split->wide_gathers &&
+                      (backward ? c->gradient : c->operand);
     push_exchange(m, (cs_op_exchange){.op = m->made->net.n_ops - 1,
                                       .kind = (uint8_t)kind,
                                       .axes = (uint8_t)cs_layout_axes(axis),
                                       .backward = backward,
-                                      .element = element_of(m, c, axis, kind, backward),
-                                      .elements = elements_of(kind, &before, &after)});
-}
-
-static void push_forward(maker *m, const change *c)
-{
-    cs_tensor_layout now = cs_layout_cut(&c->from, &c->to);
-    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
-        push_axis(m, c, &now, (cs_layout_axis)axis, false);
-}
-
-static void push_backward(maker *m, const change *c, uint32_t partial)
-{
-    const change back = {c->shape, cs_layout_gradient(&c->to, partial),
-                         cs_layout_gradient(&c->from, 0), c->operand, c->gradient};
-    cs_tensor_layout now = cs_layout_cut(&back.from, &back.to);
-    for (int axis = CS_N_LAYOUT_AXES; axis-- > 0;)
-        push_axis(m, &back, &now, (cs_layout_axis)axis, true);
-}
-
-static bool has_part(const maker *m, const cs_tensor_layout *layout, cs_division_kind part)
-{
-    bool has = false;
-    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
-        has |= axis_size(m, (cs_layout_axis)axis) > 1 && layout->axes[axis].part == part;
-    return has;
+                                      .element = cast ? CS_ELEMENT_OPERAND : CS_ELEMENT_ACTIVATION,
+                                      .elements = gathers || busiest ? got : sent});
 }
 
 /* Changes the layout of a local tensor for operator `origin`. `biases` are added to what comes out.
@@ -263,9 +203,16 @@ static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t 
     const cs_tensor out = push_op(m, &op, &after, CS_ELEMENT_ACTIVATION, &info);
     if (out == CS_NO_TENSOR)
         return out;
-    push_forward(m, c);
-    if (m->made->net.tensors[tensor].differentiable)
-        push_backward(m, c, partial);
+    cs_tensor_layout now = cs_layout_cut(&c->from, &c->to);
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        push_axis(m, c, &now, (cs_layout_axis)axis, false);
+    if (!m->made->net.tensors[tensor].differentiable)
+        return out;
+    const change back = {c->shape, cs_layout_gradient(&c->to, partial),
+                         cs_layout_gradient(&c->from, 0), c->operand, c->gradient};
+    now = cs_layout_cut(&back.from, &back.to);
+    for (int axis = CS_N_LAYOUT_AXES; axis-- > 0;)
+        push_axis(m, &back, &now, (cs_layout_axis)axis, true);
     return out;
 }
 
@@ -426,7 +373,7 @@ static void push_statistics(maker *m)
 {
     const uint32_t p = m->made->net.n_ops - 1;
     const cs_shape *shape = &cs_net_tensor(&m->made->net, m->made->net.ops[p].output)->shape;
-    if (cs_grid_axes(grid_of(m), CS_AXES_GRADIENT).size == 1)
+    if (cs_grid_axes(&m->split->grid, CS_AXES_GRADIENT).size == 1)
         return;
     for (int backward = 0; backward < 2; backward++)
         push_exchange(m, (cs_op_exchange){.op = p,
@@ -439,30 +386,13 @@ static void push_statistics(maker *m)
                                           .elements = 2 * (int64_t)shape->dims[0]});
 }
 
-/* The local operator whose weights one uses, + 1. */
-static uint32_t lender_of(const maker *m, uint32_t p)
-{
-    const uint32_t lender = cs_net_lender(m->net, p);
-    return lender < p ? m->local_of[lender] + 1 : 0;
-}
-
-static cs_axes_name weight_axes(const maker *m, const divided_op *d, const cs_op *op)
-{
-    const cs_grid *grid = grid_of(m);
-    if (cs_operator_of(op)->of_experts)
-        return grid->tensor * grid->expert * grid->expert_tensor > 1 ? CS_AXES_EXPERT_DATA
-                                                                     : CS_AXES_GRADIENT;
-    if (op->weights + op->biases == 0)
-        return CS_AXES_GRADIENT;
-    return d->shared_over_tensor ? CS_AXES_TENSOR : d->copied ? CS_AXES_COPIES : CS_AXES_GRADIENT;
-}
-
 /* The operator itself, in the layouts that it reads and makes. */
 static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *biases_left)
 {
     const cs_op *of = &m->net->ops[p];
     const cs_tensor_info *out = cs_net_tensor(m->net, of->output);
     const cs_operator *kind = cs_operator_of(of);
+    const cs_grid *grid = &m->split->grid;
     const cs_shape whole = cs_net_tensor(m->net, of->inputs[0])->shape;
     const cs_cut part = {.net = m->net,
                          .local = &m->made->net,
@@ -486,13 +416,25 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     if (kind->cut)
         kind->cut(&part, &op);
     info.steps = op.attention.steps;
-    if (has_part(m, &d->made, CS_PARTIAL) && !kind->of_experts) {
+    bool partial = false;
+    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
+        partial |= axis_size(m, (cs_layout_axis)axis) > 1 && d->made.axes[axis].part == CS_PARTIAL;
+    if (partial && !kind->of_experts) { /* added to the sum */
         *biases_left = op.biases;
         op.biases = 0;
     }
-    info.weight_axes = (uint8_t)weight_axes(m, d, &op);
+    info.weight_axes = CS_AXES_GRADIENT;
+    if (kind->of_experts)
+        info.weight_axes = grid->tensor * grid->expert * grid->expert_tensor > 1
+                               ? CS_AXES_EXPERT_DATA
+                               : CS_AXES_GRADIENT;
+    else if (op.weights + op.biases > 0)
+        info.weight_axes = d->shared_over_tensor ? CS_AXES_TENSOR
+                           : d->copied           ? CS_AXES_COPIES
+                                                 : CS_AXES_GRADIENT;
     m->local_of[p] = m->made->net.n_ops;
-    op.lender = of->tied ? lender_of(m, p) : 0;
+    const uint32_t lender = of->tied ? cs_net_lender(m->net, p) : p;
+    op.lender = lender < p ? m->local_of[lender] + 1 : 0;
     const cs_tensor made = push_op(m, &op, &part.out, out->element, &info);
     if (made != CS_NO_TENSOR)
         push_inner(m, d);
@@ -548,7 +490,7 @@ static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layo
 
 static void divide_tokens(maker *m, uint32_t tokens, cs_tensor_layout *layout)
 {
-    const uint32_t context = grid_of(m)->context;
+    const uint32_t context = m->split->grid.context;
     if (context == 1)
         return;
     layout->axes[CS_LAYOUT_CONTEXT] = cs_divided(0);
@@ -582,147 +524,26 @@ static void add_input(maker *m, cs_tensor tensor)
     add_version(m, tensor, &in);
 }
 
-/* ---- what backward gathers and defers ---- */
-
-/* Whether the operators (first, last] have no exchange in front, and there are weights among
- * them. */
-static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t first,
-                      uint32_t last)
-{
-    bool weights = false;
-    for (uint32_t p = first + 1; p <= last; p++) {
-        if (exchanges[p])
-            return false;
-        weights |=
-            !made->net.ops[p].frozen && made->net.ops[p].weights + made->net.ops[p].biases > 0;
-    }
-    return weights;
-}
-
-/* Of Megatron's pairs: filters and channels are exchanged as ParaDL does, one thing after the
- * other, and what was gathered is kept. */
-static bool is_of_pairs(const maker *m, const cs_op_exchange *exchange)
-{
-    return exchange->axes == CS_AXES_CONTEXT ||
-           (exchange->axes == CS_AXES_TENSOR && m->split->tensor_method == CS_TENSOR_PAIRS);
-}
-
-static bool is_sum(const cs_op_exchange *exchange)
-{
-    return exchange->kind == CS_EXCHANGE_ALL_REDUCE || exchange->kind == CS_EXCHANGE_REDUCE_SCATTER;
-}
-
-/* Megatron-LM computes the gradients of the weights while the gradient of the input is summed. */
-static void defer_weights(maker *m, const bool *exchanges)
-{
-    cs_net_local *made = m->made;
-    for (uint32_t e = 0; e < made->n_exchanges; e++) {
-        cs_op_exchange *exchange = &made->exchanges[e];
-        const cs_op *op = &made->net.ops[exchange->op];
-        const uint32_t last = cs_net_tensor(&made->net, op->output)->last_reader;
-        if (!is_of_pairs(m, exchange) || !exchange->backward || !is_sum(exchange) ||
-            op->kind != CS_OP_EXCHANGE || last == CS_NO_TENSOR ||
-            !can_defer(made, exchanges, exchange->op, last))
-            continue;
-        made->ops[exchange->op].deferred = last;
-        exchange->beside = true;
-    }
-}
-
-static bool *find_kept(const cs_net *net)
-{
-    bool *kept = calloc(net->n_storages, sizeof(*kept));
-    for (uint32_t p = 0; kept && p < net->n_ops; p++) {
-        const cs_op *op = &net->ops[p];
-        cs_op_cost cost;
-        cs_op_cost_of(net, op, 1, CS_PRECISION_FP16, &cost);
-        for (uint32_t i = 0; i < op->n_inputs; i++)
-            kept[cs_net_tensor(net, op->inputs[i])->storage] |= cost.keeps_input;
-        kept[cs_net_tensor(net, op->output)->storage] |= cost.keeps_output;
-    }
-    return kept;
-}
-
-/* What was gathered and would be kept is gathered again: beside what comes before the gradients of
- * the weights, or else in front of the backward of the last reader. */
-static void gather_again(maker *m, const bool *kept)
-{
-    cs_net_local *made = m->made;
-    const uint32_t n = made->n_exchanges;
-    for (uint32_t e = 0; e < n; e++) {
-        cs_op_exchange again = made->exchanges[e];
-        const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
-        const cs_local_op *info = &made->ops[again.op];
-        if ((m->split->keeps_tokens && again.axes == CS_AXES_TENSOR) || !is_of_pairs(m, &again) ||
-            again.backward || again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
-            continue;
-        made->net.ops[again.op].gathers_again = true;
-        again.backward = true;
-        again.beside = info->deferred > 0;
-        again.step = again.beside ? 1 : CS_BEHIND;
-        again.again_of = again.op + 1;
-        if (!again.beside)
-            again.op = out->last_reader;
-        push_exchange(m, again);
-    }
-}
-
-static int compare_exchanges(const void *a, const void *b)
-{
-    const cs_op_exchange *x = a, *y = b;
-    const uint32_t left[] = {x->op, x->step, x->order}, right[] = {y->op, y->step, y->order};
-    int order = 0;
-    for (int i = 0; order == 0 && i < 3; i++)
-        order = (left[i] > right[i]) - (left[i] < right[i]);
-    return order;
-}
-
-static void finish_exchanges(maker *m)
-{
-    cs_net_local *made = m->made;
-    bool *exchanges = calloc(made->net.n_ops, sizeof(*exchanges));
-    bool *kept = find_kept(&made->net);
-    if (exchanges && kept) {
-        for (uint32_t p = 0; p < made->net.n_ops; p++)
-            exchanges[p] = made->net.ops[p].kind == CS_OP_EXCHANGE;
-        for (uint32_t e = 0; e < made->n_exchanges; e++)
-            exchanges[made->exchanges[e].op] = true;
-        defer_weights(m, exchanges);
-        gather_again(m, kept);
-    } else {
-        out_of_memory(m);
-    }
-    if (m->report.status == CS_OK && made->n_exchanges > 0)
-        qsort(made->exchanges, made->n_exchanges, sizeof(*made->exchanges), compare_exchanges);
-    free(exchanges);
-    free(kept);
-}
-
 /* ---- all ---- */
-
-static bool has_experts(const cs_net *net)
-{
-    bool has = false;
-    for (uint32_t p = 0; p < net->n_ops; p++)
-        has |= net->ops[p].kind == CS_OP_DISPATCH;
-    return has;
-}
 
 static void check_axes(maker *m)
 {
     const char *until = m->split->space_until;
+    bool has_experts = false;
+    for (uint32_t p = 0; p < m->net->n_ops; p++)
+        has_experts |= cs_operator_of(&m->net->ops[p])->of_experts;
     if (until && cs_space_end(m->net, until) == m->net->n_ops)
         cs_split_refuse(&m->report, "space_until",
                         "must name an operator or a block of the network (got \"%s\"); `sim model "
                         "%s --json` lists them",
                         until, m->net->name);
-    if (grid_of(m)->context > 1 && m->net->input_ids == 0)
+    if (m->split->grid.context > 1 && m->net->input_ids == 0)
         cs_split_refuse(&m->report, "context",
                         "must be 1 for a network that reads no tokens (got %u)",
-                        grid_of(m)->context);
-    if (grid_of(m)->expert > 1 && !has_experts(m->net))
+                        m->split->grid.context);
+    if (m->split->grid.expert > 1 && !has_experts)
         cs_split_refuse(&m->report, "expert", "must be 1 for a network without experts (got %u)",
-                        grid_of(m)->expert);
+                        m->split->grid.expert);
 }
 
 static void make_network(maker *m)
@@ -747,8 +568,8 @@ static void make_network(maker *m)
         add_operator(m, p);
     if (m->report.status == CS_OK)
         m->report.status = cs_net_end(net);
-    if (m->report.status == CS_OK)
-        finish_exchanges(m);
+    if (m->report.status == CS_OK && !cs_net_local_order_exchanges(m->made, m->split))
+        out_of_memory(m);
 }
 
 /* Whether the split fits; fills the report where it does not. */
@@ -758,7 +579,9 @@ static cs_status make_or_refuse(const cs_net *net, const cs_split *split, uint32
     cs_net_local made = {0};
     maker m = {.net = net, .split = split, .place = place, .report = *report, .made = &made};
     make_network(&m);
-    drop_links(&m.links);
+    free(m.links.writer);
+    free(m.links.first_reader);
+    free(m.links.readers);
     free(m.versions);
     free(m.first);
     free(m.local_of);
@@ -880,72 +703,6 @@ void cs_net_local_finish(cs_net_local *local)
     free(local->ops);
     free(local->exchanges);
     *local = (cs_net_local){0};
-}
-
-void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at)
-{
-    for (uint32_t p = 0; p < local->net.n_ops; p++)
-        at[p] = p;
-    for (uint32_t p = 0; p < local->net.n_ops; p++)
-        for (uint32_t q = p + 1; q <= local->ops[p].deferred; q++)
-            at[q] = p;
-}
-
-static bool reads(const cs_op *op, cs_tensor tensor)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < op->n_inputs; i++)
-        found |= op->inputs[i] == tensor;
-    return found;
-}
-
-uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
-{
-    const cs_net *net = &local->net;
-    cs_op_cost cost;
-    const uint32_t last = cs_net_tensor(net, net->ops[exchange].output)->last_reader;
-    for (uint32_t p = exchange + 1; last != CS_NO_TENSOR && p <= last; p++) {
-        if (!reads(&net->ops[p], net->ops[exchange].output))
-            continue;
-        cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP16, &cost);
-        if (cost.keeps_input)
-            return p;
-    }
-    return net->n_ops;
-}
-
-cs_gathered_bytes cs_net_local_gathered(const cs_net_local *local, uint32_t exchange,
-                                        uint32_t batch, cs_precision precision,
-                                        const cs_kept_rules *rules)
-{
-    const cs_net *net = &local->net;
-    const cs_tensor made = net->ops[exchange].output;
-    const double elements = (double)cs_net_tensor(net, made)->elements * batch;
-    cs_gathered_bytes sum = {0};
-    const uint32_t last = cs_net_tensor(net, net->ops[exchange].output)->last_reader;
-    for (uint32_t p = exchange + 1; last != CS_NO_TENSOR && p <= last; p++) {
-        cs_op_cost cost;
-        if (!reads(&net->ops[p], made))
-            continue;
-        cs_op_cost_of(net, &net->ops[p], batch, precision, &cost);
-        cs_kept_fuse(net, &net->ops[p], rules, batch, precision, &cost);
-        if (cost.keeps_input)
-            sum.tensor = cs_tensor_bytes(net, made, batch, precision);
-        if (cost.kept_cast > 0) {
-            sum.cast = (int64_t)ceil(cs_precision_operand_bytes(precision) * elements);
-            sum.cast_part = cost.kept_cast;
-            sum.caster = p;
-        }
-    }
-    return sum;
-}
-
-bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p)
-{
-    bool again = local->net.ops[p].gathers_again && runs[p] == 0;
-    for (uint32_t q = p + 1; again && q < local->net.n_ops; q++)
-        again = runs[q] == 0 || !reads(&local->net.ops[q], local->net.ops[p].output);
-    return again;
 }
 
 cs_status cs_net_split_check(const cs_net *net, const cs_split *split, const cs_json_place *at,

@@ -79,6 +79,11 @@ CS_MUST_CHECK cs_status cs_net_local_make(const cs_net *net, const cs_split *spl
                                           cs_error *error);
 void cs_net_local_finish(cs_net_local *local);
 
+/* For net-local.c: adds an exchange; once all are there, adds those that backward repeats and sorts
+ * them. False when memory runs out. */
+bool cs_net_local_add_exchange(cs_net_local *local, cs_op_exchange exchange);
+bool cs_net_local_order_exchanges(cs_net_local *local, const cs_split *split);
+
 /* Fills `at`, per operator: the exchange beside whose sum its gradients of weights are computed
  * (`deferred`), or itself. */
 void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at);

@@ -3,8 +3,6 @@
 #include "sim/base/sum.h"
 #include "sim/base/text.h"
 #include "sim/model/net-chain.h"
-#include "sim/model/net-layers.h"
-#include "sim/model/net-tape.h"
 #include "sim/model/ops/operator.h"
 
 #include <math.h>
@@ -127,12 +125,6 @@ static bool is_in_front(const cs_net *net, const cs_net_layer *layer)
     return net->n_blocks == 1 || cs_net_block_from(net, layer->first) + 1 < net->n_blocks;
 }
 
-static int64_t resident(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
-{
-    const int64_t host = is_in_front(net, layer) ? layer->host_bytes : 0;
-    return how->offload ? layer->kept_bytes - host : 0;
-}
-
 static bool fill_host(const cs_host_seconds *from, cs_host_times *to)
 {
     return cs_time_from_seconds(from->forward, &to->forward) &&
@@ -145,6 +137,7 @@ static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_ne
                        cs_layer *to, cs_arena *arena)
 {
     int64_t parameters = from->weights + from->biases - from->frozen;
+    const int64_t host = is_in_front(net, from) ? from->host_bytes : 0;
     *to = (cs_layer){
         .name = cs_arena_copy(arena, from->name),
         .output_bytes = from->written_bytes,
@@ -153,7 +146,7 @@ static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_ne
         .workspace_bytes = from->workspace_bytes,
         .narrowed_bytes = from->narrowed_bytes,
         .cast_bytes = from->cast_bytes,
-        .resident_bytes = resident(net, how, from),
+        .resident_bytes = how->offload ? from->kept_bytes - host : 0,
         .recompute = how->recompute && is_in_front(net, from),
         .waits = from->waits,
         .timing = from->n_measured == 0    ? "estimated"
@@ -272,22 +265,15 @@ static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *fro
                               from->name);
 }
 
-/* The layer that has an operator. */
-static uint32_t layer_of(const cs_net_chain *chain, uint32_t op)
-{
-    uint32_t l = 0;
-    while (op >= chain->layers[l].end)
-        l++;
-    return l;
-}
-
 /* Weights of a layer before it, which an operator of layer l uses as well. */
 static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
                      uint32_t l, cs_model *model)
 {
     for (uint32_t p = chain->layers[l].first; p < chain->layers[l].end; p++) {
         const uint32_t lender = net->ops[p].tied ? cs_net_lender(net, p) : net->n_ops;
-        const uint32_t from = lender < net->n_ops ? layer_of(chain, lender) : l;
+        uint32_t from = lender < net->n_ops ? 0 : l;
+        while (lender < net->n_ops && lender >= chain->layers[from].end)
+            from++;
         if (from >= l)
             continue;
         model->layers[l].tied_to = model->layers[from].name;

@@ -1,7 +1,7 @@
 /* From a network to a model: the chain of its layers with times and sizes.
  *
  * The chain's finest form ends a layer at every articulation point of the graph (see
- * articulation.h); views join the layer behind them. The coarse form ends layers only where a block
+ * net-chain.h); views join the layer behind them. The coarse form ends layers only where a block
  * of the network ends as well. A loss that is not the last operator is part of the layer that it
  * hangs on.
  *
@@ -101,7 +101,7 @@ typedef struct cs_net_layer {
     int64_t kept_bytes, workspace_bytes;
     int64_t host_bytes;    /* of kept_bytes, what is offloaded */
     int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */
-    /* of a network that is divided, where there is an exchange (net-pieces.h): */
+    /* of a network that is divided, where there is an exchange (net-chain.h): */
     uint32_t n_pieces, n_exchanges;
     cs_piece_seconds *pieces;
     cs_exchange *exchanges;
@@ -137,5 +137,20 @@ int64_t cs_net_trained_parameters(const cs_net *net);
  * whole, as they do in the published figures of Mixtral and Qwen. */
 int64_t cs_net_active_parameters(const cs_net *net);
 double cs_net_macs(const cs_net *net);
+
+/* Some recomputed operators (recompute.h) save no memory: their results are kept anyway for operators
+ * that are not recomputed, or would not have been kept in the first place. */
+
+typedef enum cs_recompute_effect {
+    CS_RECOMPUTE_FREES,   /* without it more is kept; or it repeats no operator alone */
+    CS_RECOMPUTE_IDLE,    /* without it no more is kept, */
+    CS_RECOMPUTE_DISCARD, /* and if its results were discarded as well, less would be */
+} cs_recompute_effect;
+
+/* Finds the effect of one name in options->recompute_ops, with the others, on the bytes that layers
+ * keep. Errors as cs_net_chain_find. */
+CS_MUST_CHECK cs_status cs_recompute_effect_of(const cs_net *net, const cs_net_options *options,
+                                               uint32_t name, cs_recompute_effect *effect,
+                                               cs_error *error);
 
 #endif

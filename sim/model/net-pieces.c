@@ -1,4 +1,4 @@
-#include "sim/model/net-pieces.h"
+#include "sim/model/net-chain.h"
 
 #include "sim/model/ops/operator.h"
 
@@ -106,14 +106,6 @@ static cs_piece_seconds of_weights(const cs_piece_seconds *all)
                               .host = {.backward_weight = all->host.backward_weight}};
 }
 
-/* The gradients of the weights of the operators behind an exchange. */
-static void add_deferred(cutter *c, uint32_t p)
-{
-    for (uint32_t q = p + 1; q <= c->local->ops[p].deferred; q++)
-        add_seconds(c, of_weights(&c->seconds[q]));
-    close_piece(c);
-}
-
 /* Backward, an exchange adds to a gradient when it has been done, and that of its bias is made
  * before. */
 static void add_exchange(cutter *c, uint32_t p)
@@ -126,7 +118,9 @@ static void add_exchange(cutter *c, uint32_t p)
     if (c->local->net.ops[p].biases > 0)
         add_seconds(c, of_weights(&own));
     if (c->local->ops[p].deferred > 0) {
-        add_deferred(c, p);
+        for (uint32_t q = p + 1; q <= c->local->ops[p].deferred; q++)
+            add_seconds(c, of_weights(&c->seconds[q]));
+        close_piece(c);
         put_exchanges(c, p, 1);
     }
 }
@@ -228,14 +222,6 @@ static void add_starts(cutter *c)
     }
 }
 
-static uint32_t count_exchanges(const cs_net_local *local, uint32_t first, uint32_t end)
-{
-    uint32_t n = 0;
-    while (first + n < local->n_exchanges && local->exchanges[first + n].op < end)
-        n++;
-    return n;
-}
-
 static void sum_parameters(const cs_net_local *local, cs_net_layer *layer)
 {
     for (uint32_t p = layer->first; p < layer->end; p++) {
@@ -254,7 +240,9 @@ cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *ho
                              const cs_op_timing *timing, uint32_t *exchange, cs_net_layer *layer,
                              cs_arena *arena, cs_error *error)
 {
-    const uint32_t n = count_exchanges(local, *exchange, layer->end);
+    uint32_t n = 0;
+    while (*exchange + n < local->n_exchanges && local->exchanges[*exchange + n].op < layer->end)
+        n++;
     /* an operator closes three at most, and each exchange one */
     const size_t most = 3 * (size_t)(layer->end - layer->first) + 2 * (size_t)n + 1;
     cutter c = {local, how, timing->seconds, timing->runs, layer, *exchange, *exchange, false};

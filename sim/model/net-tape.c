@@ -1,10 +1,24 @@
-#include "sim/model/net-tape.h"
-
+#include "sim/base/vector.h"
 #include "sim/model/backward-memory.h"
+#include "sim/model/net-chain.h"
 #include "sim/model/ops/operator.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Adds an event at the end of a tape; false when memory runs out. Nothing is taken or read for 0
+ * bytes. */
+static bool add_event(cs_tape *tape, cs_tape_what what, uint32_t memory, int64_t bytes)
+{
+    if (bytes == 0 && (what == CS_TAPE_TAKE || what == CS_TAPE_READ))
+        return true;
+    if (!cs_vector_reserve((void **)&tape->events, &tape->capacity, tape->n + UINT64_C(1),
+                           sizeof(*tape->events)))
+        return false;
+    tape->events[tape->n++] =
+        (cs_tape_event){.memory = memory, .what = (uint8_t)what, .bytes = bytes};
+    return true;
+}
 
 /* A storage, as tensors share it. */
 typedef struct storage {
@@ -49,11 +63,6 @@ enum { EXTRAS = 1 + CS_KEPT_APART };
 static uint32_t number_of_extra(const maker *m, uint32_t p, uint32_t i)
 {
     return m->net->n_storages + EXTRAS * p + i;
-}
-
-static uint32_t number_of_workspace(const maker *m, uint32_t p)
-{
-    return m->net->n_storages + EXTRAS * m->net->n_ops + p;
 }
 
 static uint32_t number_of_gathered(const maker *m, uint32_t p)
@@ -153,16 +162,6 @@ static uint32_t last_of_gradient(const maker *m, cs_tensor tensor)
     return 0;
 }
 
-/* What it keeps is one tensor, but for those apart. */
-static void find_extra(const cs_op_cost *cost, op_memory *made)
-{
-    made->extra[0] = cost->extra_kept_bytes;
-    for (uint32_t i = 0; i < CS_KEPT_APART && cost->extra_kept_bytes > 0; i++) {
-        made->extra[1 + i] = cost->kept_apart[i];
-        made->extra[0] -= cost->kept_apart[i];
-    }
-}
-
 static void find_op(maker *m, uint32_t p)
 {
     const cs_op *op = &m->net->ops[p];
@@ -172,7 +171,11 @@ static void find_op(maker *m, uint32_t p)
     cs_op_cost cost;
     cs_op_cost_of(m->net, op, how->batch_size, how->precision, &cost);
     cs_kept_fuse(m->net, op, &how->kept, how->batch_size, how->precision, &cost);
-    find_extra(&cost, made);
+    made->extra[0] = cost.extra_kept_bytes; /* one tensor, and those apart */
+    for (uint32_t i = 0; i < CS_KEPT_APART && cost.extra_kept_bytes > 0; i++) {
+        made->extra[1 + i] = cost.kept_apart[i];
+        made->extra[0] -= cost.kept_apart[i];
+    }
     made->forward_workspace =
         cost.workspace_bytes +
         cs_kept_beside_loss(m->net, op, &how->kept, how->batch_size, how->precision);
@@ -216,7 +219,7 @@ static bool is_kept(const maker *m, uint32_t number)
 static bool add_kept_input(maker *m, cs_tape_what what, uint32_t number)
 {
     return (what == CS_TAPE_GIVE && m->storages[number].has_gradient) ||
-           cs_tape_add(&m->tape, what, number, 0);
+           add_event(&m->tape, what, number, 0);
 }
 
 /* Adds each memory that an operator keeps, once. */
@@ -228,9 +231,9 @@ static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
     bool enough = true, has_output = of->keeps_output && is_kept(m, output);
     for (uint32_t i = 0; i < EXTRAS; i++)
         if (of->extra[i] > 0)
-            enough = enough && cs_tape_add(&m->tape, what, number_of_extra(m, p, i), 0);
+            enough = enough && add_event(&m->tape, what, number_of_extra(m, p, i), 0);
     if (has_output)
-        enough = enough && cs_tape_add(&m->tape, what, output, 0);
+        enough = enough && add_event(&m->tape, what, output, 0);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         const uint32_t at = storage_of(m, op->inputs[i]);
         bool seen = has_output && at == output;
@@ -240,7 +243,7 @@ static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
             enough = enough && add_kept_input(m, what, at);
     }
     if (what == CS_TAPE_GIVE && of->gives > 0)
-        enough = enough && cs_tape_add(&m->tape, what, of->gives - 1, 0);
+        enough = enough && add_event(&m->tape, what, of->gives - 1, 0);
     return enough;
 }
 
@@ -254,7 +257,7 @@ static bool add_reads(maker *m, uint32_t p, uint32_t layer, uint32_t first)
         if (at->read_in == layer + 1 || (at->writer != CS_NO_TENSOR && at->writer >= first))
             continue;
         at->read_in = layer + 1;
-        enough = cs_tape_add(&m->tape, CS_TAPE_READ, number, at->bytes);
+        enough = add_event(&m->tape, CS_TAPE_READ, number, at->bytes);
     }
     return enough;
 }
@@ -266,7 +269,7 @@ static bool add_output(maker *m, uint32_t p, uint32_t end)
     if (at->taken || at->writer != p)
         return true;
     at->taken = true;
-    if (!cs_tape_add(&m->tape, CS_TAPE_TAKE, number, at->bytes))
+    if (!add_event(&m->tape, CS_TAPE_TAKE, number, at->bytes))
         return false;
     if (at->bytes > 0)
         m->tape.events[m->tape.n - 1].leaves = at->last >= end;
@@ -283,16 +286,8 @@ static bool add_last_reads(maker *m, uint32_t p)
         if (at->last != p)
             continue;
         at->last = CS_NO_TENSOR; /* once */
-        enough = cs_tape_add(&m->tape, CS_TAPE_GIVE, number, 0);
+        enough = add_event(&m->tape, CS_TAPE_GIVE, number, 0);
     }
-    return enough;
-}
-
-static bool take_extra(maker *m, uint32_t p)
-{
-    bool enough = true;
-    for (uint32_t i = 0; enough && i < EXTRAS; i++)
-        enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_extra(m, p, i), m->ops[p].extra[i]);
     return enough;
 }
 
@@ -307,12 +302,14 @@ static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
     for (uint32_t p = of->first; enough && p < of->end; p++) {
         const uint32_t begin = m->tape.n;
         const op_memory *memory = &m->ops[p];
-        const uint32_t workspace = number_of_workspace(m, p);
+        const uint32_t workspace = m->net->n_storages + EXTRAS * m->net->n_ops + p;
         const bool works = memory->forward_workspace > 0;
-        enough = add_reads(m, p, layer, of->first) && add_output(m, p, of->end) &&
-                 take_extra(m, p) &&
-                 cs_tape_add(&m->tape, CS_TAPE_TAKE, workspace, memory->forward_workspace) &&
-                 (!works || cs_tape_add(&m->tape, CS_TAPE_GIVE, workspace, 0)) &&
+        enough = add_reads(m, p, layer, of->first) && add_output(m, p, of->end);
+        for (uint32_t i = 0; enough && i < EXTRAS; i++)
+            enough = add_event(&m->tape, CS_TAPE_TAKE, number_of_extra(m, p, i), memory->extra[i]);
+        enough = enough &&
+                 add_event(&m->tape, CS_TAPE_TAKE, workspace, memory->forward_workspace) &&
+                 (!works || add_event(&m->tape, CS_TAPE_GIVE, workspace, 0)) &&
                  add_kept(m, p, CS_TAPE_KEEP) && add_last_reads(m, p);
         for (uint32_t i = begin; i < m->tape.n; i++) {
             cs_tape_event *event = &m->tape.events[i];
@@ -350,7 +347,7 @@ static bool see(void *context, cs_tape_what what, uint32_t memory, int64_t bytes
 {
     const backward *b = context;
     maker *m = b->m;
-    if (!cs_tape_add(&m->tape, what, number_of_gradient(m, memory), bytes))
+    if (!add_event(&m->tape, what, number_of_gradient(m, memory), bytes))
         return false;
     if (what == CS_TAPE_GIVE)
         m->tape.events[m->tape.n - 1].sent = is_exchange(m, b->op);
@@ -383,12 +380,12 @@ static bool begin_op(void *context, uint32_t op)
     bool enough = true;
     b->op = op;
     if (m->how->kept.pass_gradients)
-        enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_weights(m, op),
-                             cs_kept_gradient(&m->net->ops[op], &m->how->kept, m->how->precision));
+        enough = add_event(&m->tape, CS_TAPE_TAKE, number_of_weights(m, op),
+                           cs_kept_gradient(&m->net->ops[op], &m->how->kept, m->how->precision));
     for (uint32_t p = m->ops[op].first_begins; enough && p > 0; p = m->ops[p - 1].next_begins) {
         const cs_gathered_bytes *of = &m->ops[p - 1].gathered;
-        enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p - 1),
-                             of->tensor + of->cast);
+        enough =
+            add_event(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p - 1), of->tensor + of->cast);
     }
     return enough;
 }
@@ -399,7 +396,7 @@ static bool end_op(void *context, uint32_t op)
     const cs_net_layer *of = &b->chain->layers[b->layer];
     cs_layer *to = &b->to[b->layer];
     for (uint32_t p = b->m->ops[op].first_ends; p > 0; p = b->m->ops[p - 1].next_ends)
-        if (!cs_tape_add(&b->m->tape, CS_TAPE_GIVE, number_of_gathered(b->m, p - 1), 0))
+        if (!add_event(&b->m->tape, CS_TAPE_GIVE, number_of_gathered(b->m, p - 1), 0))
             return false;
     if (!add_kept(b->m, op, CS_TAPE_GIVE))
         return false;
@@ -520,7 +517,7 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
         status = find_parameters(net, how, &chain->layers[l], &to[l], arena, error);
     if (status == CS_OK && how->n_recompute_ops == 0 && !how->offload)
         status = make(&m, chain, to, arena, error);
-    cs_tape_finish(&m.tape);
+    free(m.tape.events);
     free(m.shared);
     free(m.storages);
     free(m.ops);

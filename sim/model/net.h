@@ -267,8 +267,7 @@ cs_tensor cs_net_head_norm(cs_net *net, const char *name, cs_tensor x, uint32_t 
 cs_tensor cs_net_max_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
 cs_tensor cs_net_avg_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
 cs_tensor cs_net_adaptive_pool(cs_net *net, const char *name, cs_tensor x, uint32_t size);
-cs_tensor cs_net_relu(cs_net *net, const char *name, cs_tensor x);       /* in place */
-cs_tensor cs_net_leaky_relu(cs_net *net, const char *name, cs_tensor x); /* in place */
+cs_tensor cs_net_relu(cs_net *net, const char *name, cs_tensor x); /* in place */
 cs_tensor cs_net_gelu(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_silu(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_tanh(cs_net *net, const char *name, cs_tensor x);
@@ -295,8 +294,6 @@ cs_tensor cs_net_embedding_of(cs_net *net, const char *name, cs_tensor ids, cs_t
 cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t parameters);
 
-/* x + rows of the table of another such sum, whose output `of` is. */
-cs_tensor cs_net_add_table_of(cs_net *net, const char *name, cs_tensor x, cs_tensor of);
 cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 
 /* Of (tokens, heads x features) each, the features of a head side by side; a part with `shared` has

@@ -100,10 +100,6 @@ cs_precision cs_op_precision(const cs_op *op, cs_precision precision);
  * the diagonal, and what is outside of the window. */
 double cs_op_pairs(const cs_attention *attention, double rows, double keys);
 
-/* On how many sides the pairs of so many rows end at other keys for each row: 1 at the diagonal, 2
- * where a window is smaller than the rows, 0 of attention that is not causal. */
-double cs_op_sides(const cs_attention *attention, double rows);
-
 /* True when the gradient of input i is added to one that another reader of the tensor has made:
  * backward runs from the last operator to the first, so that the last reader's comes first. */
 bool cs_op_accumulates(const cs_net *net, const cs_op *op, uint32_t i);

@@ -1,4 +1,4 @@
-#include "sim/model/op-seconds.h"
+#include "sim/model/net-chain.h"
 
 #include <stddef.h>
 
@@ -19,16 +19,12 @@ static void ask_operator(const cs_measured *measured, const cs_op_shape *shape, 
     times->workspace = measured->workspace(measured->context, key);
 }
 
-/* Updates are measured with all that the optimizer keeps in float32. */
-static bool is_usual(const cs_optimizer_storage *storage)
-{
-    return !storage->no_main && (storage->state_bytes == 0 || storage->state_bytes == 4);
-}
-
 /* Whether measured times of an update hold for it: not for matrices of Muon. */
 static bool has_measured_update(const cs_net *net, const cs_net_options *how, const cs_op *op)
 {
-    return is_usual(&how->storage) && !(how->muon.steps > 0 && cs_muon_updates(net, op));
+    return !how->storage.no_main &&
+           (how->storage.state_bytes == 0 || how->storage.state_bytes == 4) &&
+           !(how->muon.steps > 0 && cs_muon_updates(net, op));
 }
 
 cs_op_times cs_op_times_find(const cs_net *net, const cs_net_options *how, const cs_op *op,

@@ -186,7 +186,7 @@ void cs_rule_check_heads(const cs_rule_query *q, const cs_op *attention)
 
 /* ---- reports ---- */
 
-const char *cs_split_key(const cs_split *split, cs_layout_axis axis)
+static const char *split_key(const cs_split *split, cs_layout_axis axis)
 {
     switch (axis) {
     case CS_LAYOUT_CONTEXT:
@@ -264,8 +264,8 @@ void cs_rule_refuse(const cs_rule_query *query, cs_nearest nearest, const char *
 {
     va_list arguments;
     va_start(arguments, format);
-    refuse_size(query->report, cs_split_key(query->split, query->axis), query->axis, nearest,
-                format, arguments);
+    refuse_size(query->report, split_key(query->split, query->axis), query->axis, nearest, format,
+                arguments);
     va_end(arguments);
 }
 

@@ -105,9 +105,6 @@ typedef enum cs_split_way {
 uint32_t cs_space_dim(cs_layout_axis axis);
 uint32_t cs_space_end(const cs_net *net, const char *until);
 
-/* The key of "parallel" that gives an axis its size. */
-const char *cs_split_key(const cs_split *split, cs_layout_axis axis);
-
 /* ---- what rules have in common ---- */
 
 /* A convolution or pooling along dimension `dim` of its images, from 1 on. */

@@ -47,10 +47,4 @@ typedef struct cs_tape {
     cs_tape_event *events;
 } cs_tape;
 
-/* Zeroed tapes can be finished. */
-void cs_tape_finish(cs_tape *tape);
-
-/* Adds an event, of more than 0 bytes if it is a TAKE or READ; false when memory runs out. */
-bool cs_tape_add(cs_tape *tape, cs_tape_what what, uint32_t memory, int64_t bytes);
-
 #endif

@@ -2,8 +2,6 @@
  * of operators. */
 #include "sim/model/net-file.h"
 
-#include "sim/model/net-json.h"
-
 #include <stdlib.h>
 #include <string.h>
 

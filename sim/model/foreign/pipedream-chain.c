@@ -1,6 +1,6 @@
 #include "sim/model/foreign/pipedream-chain.h"
 
-#include "sim/model/articulation.h"
+#include "sim/model/net-chain.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,13 +1,126 @@
 #include "sim/model/foreign/pipedream-graph.h"
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
-#include "sim/model/foreign/decimal.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- decimal numbers ---- */
+
+/* Decimal numbers as exact integers in a smaller unit: "4.446" ms are 4446000000 ps, to the last
+ * digit. Going through a double would round twice, and would not hold large sizes exactly. */
+
+typedef enum cs_decimal_result {
+    CS_DECIMAL_OK,
+    CS_DECIMAL_NO_NUMBER, /* not a number as JSON writes them: also nan, inf, +1, 0x1 */
+    CS_DECIMAL_NEGATIVE,
+    CS_DECIMAL_TOO_LARGE, /* does not fit int64_t */
+} cs_decimal_result;
+
+typedef enum cs_decimal_rounding {
+    CS_DECIMAL_NEAREST /* halves up */,
+    CS_DECIMAL_UP
+} cs_decimal_rounding;
+
+__extension__ typedef unsigned __int128 wide;
+
+/* digits * 10^exponent, plus less than one unit of `digits` if there is a rest. */
+typedef struct decimal {
+    wide digits;
+    int64_t exponent;
+    bool rest;
+} decimal;
+
+/* 36 digits and one more still fit 128 bits. They are far more than an int64_t holds, so what comes
+ * after them matters only as a rest that is not zero. */
+static wide full(void)
+{
+    return (wide)1000000000000000000 * 1000000000000000000;
+}
+
+static void add_digit(decimal *number, int digit, bool fraction)
+{
+    if (number->digits < full()) {
+        number->digits = number->digits * 10 + (unsigned)digit;
+        number->exponent -= fraction;
+    } else {
+        number->rest |= digit != 0;
+        number->exponent += !fraction;
+    }
+}
+
+/* Larger exponents are all the same: too large, or nothing. */
+static int64_t read_exponent(const char *at, const char *end)
+{
+    const int64_t largest = INT64_C(1) << 40;
+    bool negative = *at == '-';
+    int64_t value = 0;
+    for (at += *at == '-' || *at == '+'; at < end; at++)
+        value = value < largest ? value * 10 + (*at - '0') : value;
+    return negative ? -value : value;
+}
+
+/* The text is well-formed and has no sign. */
+static decimal read_decimal(const char *at, const char *end)
+{
+    decimal number = {0};
+    bool fraction = false;
+    for (; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.')
+            fraction = true;
+        else
+            add_digit(&number, *at - '0', fraction);
+    }
+    if (at < end)
+        number.exponent += read_exponent(at + 1, end);
+    return number;
+}
+
+static bool multiply(wide *value, int64_t exponent)
+{
+    for (; exponent > 0 && *value > 0 && *value <= INT64_MAX; exponent--)
+        *value *= 10;
+    return *value <= INT64_MAX;
+}
+
+/* Divides by 10^-exponent. Digits far below the point leave no whole, but possibly a rest. */
+static wide divide(const decimal *number, int64_t exponent, cs_decimal_rounding rounding)
+{
+    wide divisor = 1;
+    for (; exponent < 0 && divisor <= full(); exponent++)
+        divisor *= 10;
+    wide whole = exponent < 0 ? 0 : number->digits / divisor;
+    wide rest = exponent < 0 ? number->digits : number->digits % divisor;
+    bool up = rounding == CS_DECIMAL_UP ? rest > 0 || number->rest
+                                        : exponent == 0 && rest >= divisor - rest;
+    return whole + up;
+}
+
+/* The `length` bytes of `text`, a number >= 0, times 10^shift (-100 <= shift <= 100), rounded once.
+ * On failure *out is untouched. */
+static cs_decimal_result parse_decimal(const char *text, size_t length, int shift,
+                                       cs_decimal_rounding rounding, int64_t *out)
+{
+    if (length == 0 || cs_number_scan(text, length) != length)
+        return CS_DECIMAL_NO_NUMBER;
+    if (*text == '-')
+        return CS_DECIMAL_NEGATIVE;
+    decimal number = read_decimal(text, text + length);
+    int64_t exponent = number.exponent + shift;
+    wide value = exponent < 0 ? divide(&number, exponent, rounding) : number.digits;
+    if (!multiply(&value, exponent))
+        return CS_DECIMAL_TOO_LARGE;
+    *out = (int64_t)value;
+    return CS_DECIMAL_OK;
+}
+
+/* ---- graphs ---- */
 
 typedef cs_pipedream_span span;
 
@@ -156,8 +269,8 @@ static cs_status bad_number(const reader *in, const struct metric *metric, span 
 static cs_status read_number(const reader *in, const struct metric *metric, span text, int64_t *out)
 {
     bool bytes = metric->unit == BYTES;
-    cs_decimal_result result = cs_decimal_parse(text.start, text.length, bytes ? 0 : MS_TO_PS,
-                                                bytes ? CS_DECIMAL_UP : CS_DECIMAL_NEAREST, out);
+    cs_decimal_result result = parse_decimal(text.start, text.length, bytes ? 0 : MS_TO_PS,
+                                             bytes ? CS_DECIMAL_UP : CS_DECIMAL_NEAREST, out);
     return result == CS_DECIMAL_OK ? CS_OK : bad_number(in, metric, text, result);
 }
 

@@ -117,7 +117,9 @@ double cs_op_pairs(const cs_attention *a, double rows, double keys)
     return window * (window + 1) / 2 + (rows - window) * window;
 }
 
-double cs_op_sides(const cs_attention *a, double rows)
+/* Sides on which each row's pairs end at other keys: 1 at the diagonal, 2 with a window smaller than
+ * the rows, 0 if attention is not causal. */
+static double sides_of(const cs_attention *a, double rows)
 {
     return a->causal ? 1 + has_window(a, rows) : 0;
 }
@@ -168,7 +170,7 @@ static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
         for (int i = 0; i < 2; i++) {
             passes[i]->rows = s->batch * rows * a->heads * steps;
             passes[i]->columns = pairs / (s->batch * rows * steps);
-            passes[i]->sides = cs_op_sides(a, rows * shares) / steps;
+            passes[i]->sides = sides_of(a, rows * shares) / steps;
         }
         cost->keeps_output = true;
         return;

@@ -3,45 +3,19 @@
 
 /* ---- one input ---- */
 
-cs_tensor cs_net_relu(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_RELU, x, true);
-}
+#define ALIKE(function, kind, in_place)                                                            \
+    cs_tensor function(cs_net *net, const char *name, cs_tensor x)                                 \
+    {                                                                                              \
+        return cs_net_add_alike(net, name, kind, x, in_place);                                     \
+    }
 
-cs_tensor cs_net_leaky_relu(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_RELU, x, true);
-}
-
-cs_tensor cs_net_gelu(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_GELU, x, false);
-}
-
-cs_tensor cs_net_silu(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_SILU, x, false);
-}
-
-cs_tensor cs_net_tanh(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_TANH, x, false);
-}
-
-cs_tensor cs_net_softmax(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_SOFTMAX, x, false);
-}
-
-cs_tensor cs_net_rotary(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_ROTARY, x, false);
-}
-
-cs_tensor cs_net_copy(cs_net *net, const char *name, cs_tensor x)
-{
-    return cs_net_add_alike(net, name, CS_OP_COPY, x, false);
-}
+ALIKE(cs_net_relu, CS_OP_RELU, true)
+ALIKE(cs_net_gelu, CS_OP_GELU, false)
+ALIKE(cs_net_silu, CS_OP_SILU, false)
+ALIKE(cs_net_tanh, CS_OP_TANH, false)
+ALIKE(cs_net_softmax, CS_OP_SOFTMAX, false)
+ALIKE(cs_net_rotary, CS_OP_ROTARY, false)
+ALIKE(cs_net_copy, CS_OP_COPY, false)
 
 cs_tensor cs_net_dropout(cs_net *net, const char *name, cs_tensor x, double probability)
 {
@@ -157,17 +131,6 @@ cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t p
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-cs_tensor cs_net_add_table_of(cs_net *net, const char *name, cs_tensor x, cs_tensor of)
-{
-    const cs_tensor inputs[] = {x, of};
-    if (!cs_net_usable(net, inputs, 2))
-        return CS_NO_TENSOR;
-    cs_op op = cs_net_op(CS_OP_ADD, &x, 1);
-    const cs_shape shape = cs_net_tensor(net, x)->shape;
-    cs_op_borrow(net, &op, of);
-    return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
-}
-
 cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x)
 {
     return x == CS_NO_TENSOR ? x : cs_net_add_table(net, name, x, cs_net_tensor(net, x)->elements);
@@ -206,13 +169,17 @@ static cs_tensor make_mul(cs_op_making *m)
     return cs_net_mul(m->net, m->name, m->in[0], m->in[1]);
 }
 
-/* Two tensors, or one and a learned table. */
+/* Two tensors, or one and rows of a learned table, which may be the table of another sum. */
 static cs_tensor make_add(cs_op_making *m)
 {
     if (m->n == 2)
         return add_pair(m->net, m->name, CS_OP_ADD, m->in[0], m->in[1], m->entry->in_place);
-    return m->entry->tied_to ? cs_net_add_table_of(m->net, m->name, m->in[0], m->lender)
-                             : cs_net_add_table(m->net, m->name, m->in[0], m->entry->weights);
+    if (!m->entry->tied_to)
+        return cs_net_add_table(m->net, m->name, m->in[0], m->entry->weights);
+    cs_op op = cs_net_op(CS_OP_ADD, m->in, 1);
+    const cs_shape shape = cs_net_tensor(m->net, m->in[0])->shape;
+    cs_op_borrow(m->net, &op, m->lender);
+    return cs_net_add_op(m->net, m->name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
 /* One tensor gets a learned token in front. */

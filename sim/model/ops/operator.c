@@ -221,7 +221,7 @@ uint32_t cs_made_features(const cs_op_making *m)
     return cs_size_at(shape, operators[m->entry->kind]->channels_first ? 0 : shape->n - 1);
 }
 
-bool cs_sizes_equal(const cs_list *sizes)
+static bool are_equal(const cs_list *sizes)
 {
     bool equal = true;
     for (uint32_t i = 1; i < sizes->n; i++)
@@ -239,7 +239,7 @@ static bool is_positive(const cs_list *sizes)
 
 cs_status cs_op_check_even_window(const cs_op_making *m)
 {
-    return cs_sizes_equal(&m->entry->kernel) && cs_sizes_equal(&m->entry->pad)
+    return are_equal(&m->entry->kernel) && are_equal(&m->entry->pad)
                ? CS_OK
                : cs_op_making_wrong(m, "kernel",
                                     "must be the same in all directions, as must \"padding\"");
@@ -257,9 +257,9 @@ static cs_status check_window(const cs_op_making *m, uint32_t directions)
                                   "must be an image, with channels and at least one direction");
     if (e->kernel.n != directions || !is_positive(&e->kernel))
         return cs_op_making_wrong(m, "kernel", text);
-    if (!cs_sizes_equal(&e->stride) || !is_positive(&e->stride))
+    if (!are_equal(&e->stride) || !is_positive(&e->stride))
         return cs_op_making_wrong(m, "stride", "must be the same in all directions, and above 0");
-    if (!cs_sizes_equal(&e->dilation) || !is_positive(&e->dilation))
+    if (!are_equal(&e->dilation) || !is_positive(&e->dilation))
         return cs_op_making_wrong(m, "dilation", "must be the same in all directions, and above 0");
     return CS_OK;
 }

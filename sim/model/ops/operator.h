@@ -84,9 +84,6 @@ const cs_shape *cs_input_shape(const cs_op_making *m, uint32_t input);
 CS_MUST_CHECK cs_status cs_op_making_wrong(const cs_op_making *m, const char *key,
                                            const char *text);
 
-/* Whether all sizes of a list are equal. */
-bool cs_sizes_equal(const cs_list *sizes);
-
 /* For `check`: its window is the same in all directions. */
 CS_MUST_CHECK cs_status cs_op_check_even_window(const cs_op_making *m);
 

@@ -1,8 +1,9 @@
 /* Decoders, mostly with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral,
  * DeepSeek, GPT-OSS, Mamba-2 and its hybrids with attention. Names of operators are those of
  * transformers. */
-#include "sim/model/zoo/families.h"
-#include "sim/model/zoo/transformer.h"
+#include "sim/model/zoo/decoder.h"
+
+#include "sim/model/zoo/zoo.h"
 
 #include <string.h>
 
@@ -305,8 +306,10 @@ static bool check_heads(cs_net *net, const cs_decoder *p)
 {
     if (p->latent_rank > 0 || !(has_layers(p, 'f') || has_layers(p, 'w')))
         return true;
-    if (p->head == 0 && !cs_net_check_heads(net, p->hidden, p->heads))
+    if (p->head == 0 && p->hidden % p->heads != 0) {
+        cs_net_refuse(net, "heads", "must divide hidden, %u (got %u)", p->hidden, p->heads);
         return false;
+    }
     if (p->heads % p->kv_heads == 0)
         return true;
     cs_net_refuse(net, "kv_heads", "must divide heads, %u (got %u)", p->heads, p->kv_heads);
@@ -331,7 +334,7 @@ static void build(cs_net *net, const void *variant, const void *params)
         net, "embed_tokens", cs_net_token_ids(net, p->sequence), p->vocabulary, p->hidden);
     cs_tensor x = embedded;
     if (p->positions == CS_POSITIONS_LEARNED)
-        x = cs_net_positions(net, "embed_positions", x, p->sequence);
+        x = cs_net_add_table(net, "embed_positions", x, (int64_t)p->sequence * p->hidden);
     x = cs_net_dropout(net, "dropout", x, p->dropout);
     for (uint32_t i = 0; i < p->layers; i++) {
         cs_net_block(net, "layers.%u", i);
@@ -352,13 +355,22 @@ static const char *const norms[] = {"rmsnorm", "layernorm", NULL};
 static const char *const positions[] = {"rotary", "learned", "none", NULL};
 static const char *const biased[] = {"all", "attention", "qkv", NULL};
 
-#define DIM(key, default_, doc_) CS_DIM(cs_decoder, key, default_, doc_)
+static const char *const kernels[] = {
+    [CS_ATTENTION_FLASH] = "flash", [CS_ATTENTION_MATH] = "math", NULL};
+
+enum { DIM_MAX = 1 << 20 };
+
+#define DIM(key_, default_, doc_)                                                                  \
+    {                                                                                              \
+#key_, CS_FIELD_COUNT, offsetof(cs_decoder, key_), .fallback = default_, .min = 1,         \
+                                                           .max = DIM_MAX, .doc = doc_             \
+    }
 
 /* A size that may be absent, 0. */
 #define MAYBE(key_, member_, default_, doc_)                                                       \
     {                                                                                              \
-        key_, CS_FIELD_COUNT, offsetof(cs_decoder, member_), .fallback = default_,                 \
-                                                             .max = CS_DIM_MAX, .doc = doc_        \
+        key_, CS_FIELD_COUNT, offsetof(cs_decoder, member_), .fallback = default_, .max = DIM_MAX, \
+                                                             .doc = doc_                           \
     }
 
 #define CHOICE(key_, member_, choices_, default_, doc_)                                            \
@@ -375,11 +387,12 @@ static const char *const biased[] = {"all", "attention", "qkv", NULL};
 #define OF_MIXER(key_, member_, default_, doc_)                                                    \
     {                                                                                              \
         key_, CS_FIELD_COUNT, offsetof(cs_decoder, mixer.member_), .fallback = default_, .min = 1, \
-                                                                   .max = CS_DIM_MAX, .doc = doc_  \
+                                                                   .max = DIM_MAX, .doc = doc_     \
     }
 
 static const cs_field fields[] = {
-    CS_LAYERS_FIELD(cs_decoder, "32"),
+    {"layers", CS_FIELD_COUNT, offsetof(cs_decoder, layers), .fallback = "32", .min = 1,
+     .max = 4096, .doc = "number of blocks"},
     DIM(hidden, "4096", "hidden size: features of a token"),
     DIM(heads, "32", "query heads; their number divides hidden"),
     MAYBE("kv_heads", kv_heads, "8",
@@ -401,7 +414,8 @@ static const cs_field fields[] = {
     SWITCH(head_norms, "queries and keys are normalised per head"),
     SWITCH(sinks, "each head of attention has a learned sink"),
     SWITCH(router_bias, "the router has a bias for each expert"),
-    CS_DROPOUT_FIELD(cs_decoder, "0"),
+    {"dropout", CS_FIELD_NUMBER, offsetof(cs_decoder, dropout), .fallback = "0", .max = 1,
+     .doc = "dropout probability; 0: no dropout"},
     MAYBE("window", window, "0",
           "sliding window of layers w: tokens that a token attends to, itself included; 0: no "
           "windows"),
@@ -411,8 +425,7 @@ static const cs_field fields[] = {
     MAYBE("experts", experts, "0", "routed experts per layer; 0: all layers have an MLP"),
     DIM(top_k, "1", "number of experts that a token is routed to"),
     DIM(expert_intermediate, "1", "intermediate size of an expert"),
-    {"capacity", CS_FIELD_NUMBER, offsetof(cs_decoder, capacity), .fallback = "0",
-     .max = CS_DIM_MAX,
+    {"capacity", CS_FIELD_NUMBER, offsetof(cs_decoder, capacity), .fallback = "0", .max = DIM_MAX,
      .doc = "capacity factor: rows that each expert computes, padding included, relative to an "
             "equal share; 0: as many as it gets"},
     MAYBE("shared_experts", shared_experts, "0", "shared experts: experts that all tokens go to"),
@@ -436,7 +449,8 @@ static const cs_field fields[] = {
     OF_MIXER("chunk", chunk, "256", "chunk size of the scan, tokens"),
     MAYBE("next_tokens", next_tokens, "0",
           "multi-token prediction (MTP): modules, each of which predicts one more token"),
-    CS_KERNEL_FIELD(cs_decoder),
+    CHOICE("attention", kernel, kernels, "flash",
+           "flash: a fused kernel; math: one that keeps the attention matrix"),
     {0},
 };
 

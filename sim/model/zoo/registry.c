@@ -1,78 +1,78 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
-#include "sim/model/zoo/image.h"
-#include "sim/model/zoo/zoo.h"
+#include "sim/model/zoo/described.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-extern const cs_zoo_entry cs_zoo_vgg16, cs_zoo_resnet18, cs_zoo_resnet50, cs_zoo_resnet101,
-    cs_zoo_resnet152, cs_zoo_inception_v3, cs_zoo_densenet121, cs_zoo_vit_b16, cs_zoo_gpt,
-    cs_zoo_decoder, cs_zoo_bert, cs_zoo_t5, cs_zoo_cosmoflow, cs_zoo_mingpt;
-
-const cs_zoo_entry *const cs_zoo[] = {
-    &cs_zoo_vgg16,     &cs_zoo_resnet18,     &cs_zoo_resnet50,
-    &cs_zoo_resnet101, &cs_zoo_resnet152,    &cs_zoo_densenet121,
-    &cs_zoo_vit_b16,   &cs_zoo_inception_v3, &cs_zoo_cosmoflow,
-    &cs_zoo_gpt,       &cs_zoo_decoder,      &cs_zoo_bert,
-    &cs_zoo_t5,        &cs_zoo_mingpt,       NULL,
-};
-
-const cs_field cs_image_fields[] = {
-    CS_IMAGE_FIELD(cs_image_params, "224"),
-    CS_CLASSES_FIELD(cs_image_params),
-    {0},
-};
-
-cs_tensor cs_net_picture(cs_net *net, const cs_image_params *params)
-{
-    return cs_net_image(net, 3, (cs_extent){2, {params->image, params->image}});
-}
-
+static const cs_facts_kind family_kind = {"families", "family", "docs/how-to/named-model.md", NULL,
+                                          .exact = true};
 const cs_facts_kind cs_model_kind = {"models", "model", "docs/how-to/named-model.md", NULL};
 
 /* ---- models ---- */
 
-typedef struct description {
+typedef struct model_file {
     const char *name, *family;
-    const cJSON *parameters, *ignored;
-} description;
+    const cJSON *parameters, *network, *ignored;
+} model_file;
 
-static const cs_field description_fields[] = {
-    {"name", CS_FIELD_TEXT, offsetof(description, name), .doc = "as scenarios call it"},
-    {"family", CS_FIELD_TEXT, offsetof(description, family), .doc = "the network's architecture"},
-    {"parameters", CS_FIELD_JSON, offsetof(description, parameters), .fallback = "",
+static const cs_field model_fields[] = {
+    {"name", CS_FIELD_TEXT, offsetof(model_file, name), .doc = "as scenarios call it"},
+    {"family", CS_FIELD_TEXT, offsetof(model_file, family), .fallback = "",
+     .doc = "the network's architecture; or the following keys describe it"},
+    {"keys", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "parameters"},
+    {"constants", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "numbers"},
+    {"checks", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "limits"},
+    {"parts", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "steps"},
+    {"network", CS_FIELD_JSON, offsetof(model_file, network), .fallback = "", .doc = "steps"},
+    {"parameters", CS_FIELD_JSON, offsetof(model_file, parameters), .fallback = "",
      .doc = "defaults of the family's keys"},
-    {"title", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "", .doc = "for people"},
-    {"summary", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "", .doc = "one line"},
-    {"source", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "", .doc = "where from"},
-    {"published", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "",
+    {"title", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "for people"},
+    {"summary", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "one line"},
+    {"source", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "where from"},
+    {"published", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "",
      .doc = "the number of parameters that its source states"},
-    {"aliases", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "", .doc = "names"},
-    {"except", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "", .doc = "words"},
-    {"schema_version", CS_FIELD_JSON, offsetof(description, ignored), .fallback = "", .doc = "1"},
+    {"aliases", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "names"},
+    {"except", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "words"},
+    {"schema_version", CS_FIELD_JSON, offsetof(model_file, ignored), .fallback = "", .doc = "1"},
     {0}};
 
 bool cs_zoo_is_model(const cJSON *root)
 {
-    return cs_json_member(root, "family") || cs_json_member(root, "like");
+    return cs_json_member(root, "family") || cs_json_member(root, "like") ||
+           cs_json_member(root, "network");
 }
 
-cs_status cs_zoo_find(const char *name, const cs_zoo_entry **entry, cs_error *error)
+const char *cs_zoo_name(size_t i)
+{
+    return i == 0 ? cs_zoo_decoder.name : cs_facts_name(family_kind.folder, i - 1);
+}
+
+cs_status cs_zoo_find(const char *name, cs_arena *arena, const cs_zoo_entry **family,
+                      cs_error *error)
 {
     cs_guess guess;
-    const char *model;
-    cs_guess_init(&guess, name);
-    for (size_t i = 0; cs_zoo[i]; i++) {
-        if (strcmp(cs_zoo[i]->name, name) == 0) {
-            *entry = cs_zoo[i];
-            return CS_OK;
-        }
-        cs_guess_add(&guess, cs_zoo[i]->name);
+    const char *known;
+    cJSON *root;
+    if (strcmp(name, cs_zoo_decoder.name) == 0) {
+        *family = &cs_zoo_decoder;
+        return CS_OK;
     }
-    for (size_t i = 0; (model = cs_facts_name(cs_model_kind.folder, i)); i++)
-        cs_guess_add(&guess, model);
+    if (cs_facts_text(family_kind.folder, name)) {
+        cs_zoo_entry *made = cs_arena_alloc(arena, 1, sizeof(*made));
+        CS_TRY(cs_facts_load(&family_kind, name, NULL, &root, error));
+        const cs_status status =
+            made ? cs_family_read(root, name, arena, made, error) : cs_error_no_memory(error);
+        cJSON_Delete(root);
+        *family = status == CS_OK ? made : NULL;
+        return status;
+    }
+    cs_guess_init(&guess, name);
+    for (size_t i = 0; (known = cs_zoo_name(i)); i++)
+        cs_guess_add(&guess, known);
+    for (size_t i = 0; (known = cs_facts_name(cs_model_kind.folder, i)); i++)
+        cs_guess_add(&guess, known);
     snprintf(guess.known, sizeof(guess.known), "`sim list models` has them");
     return cs_error_add(error, CS_INVALID, "unknown model %s", cs_guess_text(&guess));
 }
@@ -116,14 +116,23 @@ static cs_status read_model(const cJSON *root, const char *path, cs_arena *arena
     const cs_json_place file = {.file = path};
     const cs_json_place key = {.up = &file, .key = "family"};
     const cs_json_place parameters = {.up = &file, .key = "parameters"};
-    description of = {0};
+    model_file of = {0};
     cs_error why;
     cs_error_init(&why);
-    CS_TRY(cs_field_read(root, &file, (const cs_field *const[]){description_fields, NULL},
+    CS_TRY(cs_field_read(root, &file, (const cs_field *const[]){model_fields, NULL},
                          (void *const[]){&of}, arena, error));
-    if (cs_zoo_find(of.family, family, &why) != CS_OK)
-        return cs_json_invalid(&key, error, "%s", why.text);
     *name = of.name;
+    if (of.network) {
+        cs_zoo_entry *made = cs_arena_alloc(arena, 1, sizeof(*made));
+        if (!made)
+            return cs_error_no_memory(error);
+        CS_TRY(cs_family_read(root, path, arena, made, error));
+        *family = made;
+    } else if (!of.family) {
+        return cs_json_invalid(&file, error, "missing key \"family\"");
+    } else if (cs_zoo_find(of.family, arena, family, &why) != CS_OK) {
+        return cs_json_invalid(&key, error, "%s", why.text);
+    }
     return cs_zoo_defaults(*family, of.parameters, &parameters, arena, fields, error);
 }
 
@@ -137,7 +146,7 @@ static cs_status find(const char *name, const char *from, cs_arena *arena,
     const bool is_file = cs_facts_is_file(name);
     const char *model = is_file ? NULL : cs_facts_find(&cs_model_kind, name);
     cs_error_init(&ignored);
-    const cs_status known = cs_zoo_find(name, family, model || is_file ? &ignored : error);
+    const cs_status known = cs_zoo_find(name, arena, family, model || is_file ? &ignored : error);
     if (known == CS_OK) {
         *known_as = (*family)->name;
         *fields = (*family)->fields;

@@ -1,9 +1,7 @@
 /* The zoo: networks known by name.
  *
- * A family is written down as its architecture. To add one: a file here with a table of
- * parameters, a function that makes the calls of sim/model/net.h and a `const cs_zoo_entry`, and
- * a line in registry.c. README.md in the folder above has a complete example; vgg.c is the
- * shortest one.
+ * A family is a description in facts/families, of the form in described.h. Only the general decoder
+ * is written in C (decoder.c).
  *
  * A model is a family with other defaults: a file in facts/models, or a user's file of this form,
  *
@@ -22,19 +20,23 @@ typedef struct cs_zoo_entry {
     const char *source;  /* paper, and the implementation that is followed */
     const cs_field *fields;
     size_t params_size;  /* of the struct that `fields` fill */
-    const void *variant; /* what tells it from others of its family, or NULL */
+    const void *variant; /* for `build` */
     void (*build)(cs_net *net, const void *variant, const void *params);
 } cs_zoo_entry;
 
-/* All families, ended by NULL. */
-extern const cs_zoo_entry *const cs_zoo[];
+/* The general decoder. */
+extern const cs_zoo_entry cs_zoo_decoder;
+
+/* The name of family `i`; NULL after the last one. */
+const char *cs_zoo_name(size_t i);
 
 /* The files of facts/models, for cs_facts_load. */
 extern const cs_facts_kind cs_model_kind;
 
-/* The family of that name; CS_INVALID, with the known names, if there is none. `error` may be
- * NULL. */
-CS_MUST_CHECK cs_status cs_zoo_find(const char *name, const cs_zoo_entry **entry, cs_error *error);
+/* The family of that name, in the arena (which the decoder needs none of); CS_INVALID, with the
+ * nearest names, if there is none. `error` may be NULL. */
+CS_MUST_CHECK cs_status cs_zoo_find(const char *name, cs_arena *arena, const cs_zoo_entry **family,
+                                    cs_error *error);
 
 /* Builds a family, or a model by its name, an alias or its FILE.json (relative to the file `from`,
  * which may be NULL), with the parameters of a JSON object at `place` (NULL: all defaults). */

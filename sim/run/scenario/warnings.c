@@ -1,6 +1,6 @@
 #include "schedules/ties.h"
 #include "sim/base/units.h"
-#include "sim/model/idle-recompute.h"
+#include "sim/model/net-model.h"
 #include "sim/run/scenario/build.h"
 
 #include <math.h>

@@ -101,10 +101,14 @@ static cs_status build_network(const cs_workload *workload, const cs_json_place 
     if (cs_facts_is_file(workload->name))
         return load_described(workload, &parameters, net, error);
     const cs_zoo_entry *family;
+    cs_arena arena;
     cs_error why;
+    cs_arena_init(&arena);
     cs_error_init(&why);
-    if (cs_zoo_find(workload->name, &family, &why) != CS_OK &&
-        !cs_facts_find(&cs_model_kind, workload->name))
+    const bool known = cs_zoo_find(workload->name, &arena, &family, &why) == CS_OK ||
+                       cs_facts_find(&cs_model_kind, workload->name);
+    cs_arena_finish(&arena);
+    if (!known)
         return cs_json_invalid(&name, error, "%s", why.text);
     return cs_zoo_build(workload->name, NULL, workload->parameters, &parameters, net, error);
 }

@@ -1,17 +1,8 @@
-/* Families of transformers by their sizes, for the zoo and for readers of foreign descriptions. */
-#ifndef CS_WORKLOAD_FAMILIES_H
-#define CS_WORKLOAD_FAMILIES_H
+/* The general decoder, by its sizes. */
+#ifndef CS_MODEL_DECODER_H
+#define CS_MODEL_DECODER_H
 
 #include "sim/model/net.h"
-
-/* Decoder with layer norms in front, learned positions and GELU (GPT-2). */
-typedef struct cs_gpt {
-    uint32_t layers, hidden, heads, sequence, vocabulary;
-    uint32_t positions;    /* learned; 0: the sequence */
-    uint32_t intermediate; /* 0: 4 times hidden */
-    double dropout;        /* everywhere */
-    uint32_t kernel;       /* cs_attention_kernel */
-} cs_gpt;
 
 /* What an MLP computes between its matrices; the first two have a gate. */
 typedef enum cs_activation {
@@ -72,52 +63,5 @@ typedef struct cs_decoder {
     bool sinks;                   /* see cs_attention */
     bool router_bias;
 } cs_decoder;
-
-/* How BERT and T5 are laid out: as in their papers, or as Megatron Core builds both
- * (megatron/core/models/{bert,T5}), with layer norms in front and behind the last block, learned
- * positions, biases, one product for queries, keys and values, and dropout of what blocks add and
- * of attention only. */
-typedef enum cs_encoder_form {
-    CS_FORM_PAPER,
-    CS_FORM_MEGATRON,
-} cs_encoder_form;
-
-/* Encoder with layer norms behind, and a pooler (BERT). */
-typedef struct cs_bert {
-    uint32_t layers, hidden, heads, sequence, vocabulary, positions, types, intermediate;
-    double dropout;
-    uint32_t kernel;
-    bool head;     /* that it was trained with: tokens, and whether sentences follow each other */
-    uint32_t form; /* cs_encoder_form */
-} cs_bert;
-
-/* Encoder of image patches (ViT). */
-typedef struct cs_vit {
-    uint32_t image, patch, channels, layers, hidden, heads, intermediate, classes;
-    double dropout;
-    uint32_t kernel;
-} cs_vit;
-
-/* Encoder and decoder with relative positions (T5). */
-typedef struct cs_t5 {
-    uint32_t layers, decoder_layers, hidden, heads, head, intermediate;
-    uint32_t sequence, decoder_sequence, vocabulary, buckets;
-    bool gated, tied;
-    double dropout;
-    uint32_t kernel;
-    uint32_t form; /* cs_encoder_form */
-} cs_t5;
-
-/* One of its blocks: attention and MLP, each with a norm in front and a sum behind. */
-cs_tensor cs_gpt_block(cs_net *net, const cs_gpt *gpt, cs_tensor x);
-
-/* Checks that heads divide the hidden size; else the network fails. */
-bool cs_net_check_heads(cs_net *net, uint32_t hidden, uint32_t heads);
-
-/* "flash", "math", ended by NULL: the choices of `kernel`. */
-extern const char *const cs_attention_kernels[];
-
-/* "paper", "megatron", ended by NULL: the choices of `form`. */
-extern const char *const cs_encoder_forms[];
 
 #endif
