@@ -57,6 +57,12 @@ static inline bool cs_candidate_is_vee(const cs_candidate *candidate)
     return candidate->schedule == CS_ADVISE_ZB_V || candidate->schedule == CS_ADVISE_DUALPIPE_V;
 }
 
+/* Neighbouring devices over which its layers are divided. */
+static inline uint32_t cs_candidate_places(const cs_candidate *candidate)
+{
+    return candidate->layer * candidate->space * candidate->context;
+}
+
 /* What candidates are made for; the document must live as long. */
 typedef struct cs_advise_base {
     const cJSON *document; /* of the scenario */

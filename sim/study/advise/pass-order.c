@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const cs_stage_price alike = {
+    .forward = 1.0 / 3, .backward = 2.0 / 3, .weight_half = 1.0 / 3, .kept = 1};
+
 static double later(double a, double b)
 {
     return a > b ? a : b;
@@ -12,7 +15,7 @@ static double later(double a, double b)
 
 /* Passes are taken one by one, as the schedule makes them. */
 typedef struct walk {
-    const cs_stage_price *stages; /* NULL: each pass keeps 1, and takes no time */
+    const cs_stage_price *stages; /* NULL: all are `alike`, and messages take no time */
     const cs_pass_order *order;
     uint32_t n_ranks;
     bool splits;
@@ -26,13 +29,13 @@ typedef struct walk {
 /* A message over the boundary behind stage s has s + 1 bytes (make_job). */
 static double length_of(const walk *w, const cs_class *cls)
 {
-    if (!w->stages || cls->kind == CS_UPDATE)
+    if (cls->kind == CS_UPDATE)
         return 0;
     if (cls->kind == CS_TRANSFER) {
-        const cs_stage_price *of = &w->stages[cls->bytes - 1];
+        const cs_stage_price *of = w->stages ? &w->stages[cls->bytes - 1] : &alike;
         return cls->bytes - 1 == cls->stage ? of->down : of->up;
     }
-    const cs_stage_price *of = &w->stages[cls->stage];
+    const cs_stage_price *of = w->stages ? &w->stages[cls->stage] : &alike;
     return cls->kind == CS_FORWARD           ? of->forward
            : cls->kind == CS_BACKWARD        ? of->backward
            : cls->kind == CS_BACKWARD_WEIGHT ? of->weight_half
@@ -44,7 +47,7 @@ static double length_of(const walk *w, const cs_class *cls)
 static void count(walk *w, const cs_class *cls)
 {
     const uint32_t stage = cls->stage, rank = cls->device;
-    const double bytes = w->stages ? w->stages[stage].kept : 1;
+    const double bytes = w->stages ? w->stages[stage].kept : alike.kept;
     w->splits |= cls->kind == CS_BACKWARD_WEIGHT;
     if (cls->kind == CS_FORWARD) {
         w->live[stage]++;
@@ -180,6 +183,7 @@ cs_status cs_pass_order_find(const cs_candidate *c, cs_pass_order *order, cs_err
         walk w = {.order = order, .most = most, .at_most = order->in_flight};
         status = follow(c, &w, error);
         order->splits = w.splits;
+        order->length = w.last;
     }
     free(held);
     free(most);
