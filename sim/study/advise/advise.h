@@ -13,7 +13,7 @@
  *     above the end of the front, or a plan was found that takes no more time than its bound on time and no
  *     more memory than its bound on memory.
  * Unless the number of simulations is limited, a few candidates that need little memory are simulated
- * first, until one fits; and as soon as models have prices, beside all work on bounds, the candidates
+ * first, until one fits. As soon as models have prices, while bounds are still made, the candidates
  * that promise most by a rule of thumb (promise.h), for several parts of the memory: so the best plan
  * so far is a good one early. OSDP's plans, which take long to make, come after all others.
  * Of those that cannot fit, at the end those are simulated whose bound on time is below all times

@@ -1123,13 +1123,13 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     return CS_OK;
 }
 
-/* The links of a block of neighbouring devices, as those of the first block. */
+/* Compares the links of each block of neighbouring devices with the first block's. */
 typedef struct likeness {
     const cs_platform *platform;
     uint32_t *first, *link; /* room for the links of a route */
     uint32_t *block,
         *like;     /* per link: 1 + the only block that uses it; which of the first block */
-    uint32_t *now; /* per link of the first block: the one of the latest block like it */
+    uint32_t *now; /* per link of the first block: its twin in the latest block */
 } likeness;
 
 /* Whether the way from a to b in a block is like that in the first one. */
@@ -1156,7 +1156,7 @@ static cs_status is_way_alike(likeness *l, uint32_t size, uint32_t block, uint32
     return CS_OK;
 }
 
-/* Whether each block of so many neighbouring devices is joined by links that no other block uses, as
+/* Whether each block of `size` neighbouring devices is joined by links that no other block uses, as
  * the first one is: then exchanges within blocks take the same on all of them. */
 static cs_status are_blocks_alike(const cs_platform *platform, uint32_t size, bool *alike,
                                   cs_error *error)

@@ -123,7 +123,7 @@ typedef struct cs_numbering {
     uint32_t n;
 } cs_numbering;
 
-/* What a candidate most likely takes (promise.h): s, bytes; a time of 0: not known. */
+/* The likely time and memory of a candidate (promise.h): s, bytes; a time of 0: not known. */
 typedef struct cs_promise {
     double time, memory;
 } cs_promise;
@@ -222,7 +222,7 @@ CS_MUST_CHECK cs_status cs_bounds_follow(const cs_advise_base *base,
 
 const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i);
 
-/* What of a stage rests on one place, with the shards that the mesh makes
+/* The bytes of a stage that rest on one place, with the shards that the mesh makes
  * (sim/run/scenario/build-mesh.c, settle_shards). */
 double cs_resting(const cs_advise_base *base, const cs_candidate *candidate,
                   const cs_priced *priced, const cs_stage_price *stage);

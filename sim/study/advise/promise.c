@@ -42,7 +42,7 @@ cs_status cs_promise_make(const cs_advise_base *base, const cs_candidate *c,
 
     double rate;
     CS_TRY(rate_of(c, platform, &rate, error));
-    /* of the slowest rank, for a micro-batch: layers are not divided */
+    /* the slowest rank takes so long for a micro-batch: layers are not divided */
     const double layers = (double)base->n_layers / order->n_stages;
     const double pass = (all.forward + all.backward) / ranks * ceil(layers) / layers;
     const double gradients = all.gradients / ranks / rate, weights = all.dense / ranks / rate;

@@ -116,7 +116,7 @@ static const cs_advice_row *find_row(const cs_advice *advice, uint32_t candidate
 /* A candidate in the queue, by its bound on time when it was put there. */
 typedef cs_found queued;
 
-/* What became of the promising plans of a part of the capacity. */
+/* How the promising plans of a part of the capacity turned out. */
 enum { N_PARTS = 4, MOST_TRIED = 256 };
 typedef struct hope {
     double best, least; /* s: the fastest that was found; the least that one promised */
@@ -568,8 +568,8 @@ static cs_status choose(cs_advise_search *s, const cs_standing *standing, points
 
 /* ---- promising plans ---- */
 
-/* Early on, and beside the work on bounds, the plans that promise most are simulated: they are
- * answers soon, and prune others. For each of these parts of the capacity one at a time. */
+/* While bounds are still made, the plans that promise most are simulated: they are good answers early,
+ * and prune others. Each round takes one for each of these parts of the capacity. */
 static const double parts[N_PARTS] = {0.9, 0.5, 0.25, 0.12};
 
 static double promised_time(const cs_advice *advice, uint32_t i)
