@@ -152,13 +152,21 @@ static bool have_one_model(const cs_candidate *a, const cs_candidate *b, const c
            a->recompute == b->recompute && a->more == b->more;
 }
 
-/* What schedules with the same stages differ in: where they are, and what exchanges with experts
- * take that one of them hides. */
-static uint32_t price_kind(const cs_candidate *c)
+/* Whether both have their stages on the same ranks. */
+static bool have_like_ranks(const cs_candidate *a, const cs_candidate *b)
 {
-    if (!cs_candidate_is_vee(c))
-        return CS_ADVISE_1F1B;
-    return c->expert > 1 ? c->schedule : CS_ADVISE_ZB_V;
+    return a->chunks == 1 ? b->chunks == 1
+                          : b->chunks > 1 && cs_candidate_schedule(a)->mesh.holders ==
+                                                 cs_candidate_schedule(b)->mesh.holders;
+}
+
+/* Whether their schedules hide as much of exchanges with experts, in as many passes. */
+static bool hide_alike(const cs_candidate *a, const cs_candidate *b)
+{
+    const double hidden = cs_candidate_schedule(a)->expert_overlap;
+    const double other = cs_candidate_schedule(b)->expert_overlap;
+    return a->expert == 1 || a->schedule == b->schedule ||
+           (a->chunks == 1 && !(hidden > 0) && !(other > 0));
 }
 
 /* Whether what passes take does not depend on where stages are: layers are divided within even
@@ -174,7 +182,7 @@ static bool is_even(const cs_candidate *c, const cs_even_blocks *even)
 static bool have_one_place(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
     return have_one_model(a, b, even) && a->pipeline == b->pipeline && a->inner == b->inner &&
-           a->chunks == b->chunks && price_kind(a) == price_kind(b);
+           a->chunks == b->chunks && have_like_ranks(a, b) && hide_alike(a, b);
 }
 
 /* Those with the same stages and micro-batches have the same prices. */
@@ -205,7 +213,7 @@ static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b, const cs
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
            a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
            a->data == b->data && a->expert == b->expert && a->inner == b->inner &&
-           (a->chunks > 1) == (b->chunks > 1) && cs_candidate_is_vee(a) == cs_candidate_is_vee(b);
+           have_like_ranks(a, b);
 }
 
 /* Communication slows no computation down: what is beside the only micro-batch, like sums of
@@ -218,23 +226,19 @@ static bool drop_slowdown(cJSON *document)
     return none && cJSON_AddNumberToObject(none, "factor", 1);
 }
 
-/* The stages of a rank, in the order of the forwards: two of a V, or each P-th. */
-static uint32_t stage_of_rank(const cs_candidate *c, uint32_t rank, uint32_t k)
-{
-    const uint32_t ranks = c->pipeline;
-    return cs_candidate_is_vee(c) && k > 0 ? 2 * ranks - 1 - rank : k * ranks + rank;
-}
-
 /* A rank's passes over its stages, with whole backwards. */
 static cJSON *passes_of_rank(const cs_candidate *c, uint32_t rank)
 {
+    const uint32_t n_stages = c->pipeline * c->chunks;
     const size_t each = sizeof("F0@4294967295 ");
     char *text = malloc(2 * each * c->chunks + 1);
     size_t n = 0;
-    for (uint32_t k = 0; text && k < c->chunks; k++)
-        n += (size_t)snprintf(text + n, each, "F0@%u ", stage_of_rank(c, rank, k));
-    for (uint32_t k = c->chunks; text && k > 0; k--)
-        n += (size_t)snprintf(text + n, each, "B0@%u ", stage_of_rank(c, rank, k - 1));
+    for (uint32_t s = 0; text && s < n_stages; s++)
+        if (cs_candidate_rank(c, s) == rank)
+            n += (size_t)snprintf(text + n, each, "F0@%u ", s);
+    for (uint32_t s = n_stages; text && s-- > 0;)
+        if (cs_candidate_rank(c, s) == rank)
+            n += (size_t)snprintf(text + n, each, "B0@%u ", s);
     if (text)
         text[n - 1] = '\0';
     cJSON *passes = text ? cJSON_CreateString(text) : NULL;
@@ -245,7 +249,7 @@ static cJSON *passes_of_rank(const cs_candidate *c, uint32_t rank)
 /* What a schedule hides by itself is hidden in all passes: in none of them there is less. */
 static bool price_overlap(const cs_candidate *c, cJSON *document)
 {
-    const cs_schedule *schedule = cs_schedule_find(cs_advise_schedule_names[c->schedule]);
+    const cs_schedule *schedule = cs_candidate_schedule(c);
     cJSON *collectives = cJSON_GetObjectItemCaseSensitive(document, "collectives");
     const char *fidelity = cJSON_GetStringValue(cs_json_member(collectives, "fidelity"));
     const bool delays = !fidelity || strcmp(fidelity, "flow") != 0;
@@ -254,9 +258,9 @@ static bool price_overlap(const cs_candidate *c, cJSON *document)
     return cJSON_AddNumberToObject(collectives, "expert_overlap", schedule->expert_overlap);
 }
 
-/* The schedules of a V ask for more micro-batches, or divide backwards: a whole backward may hide
- * more of an exchange than its halves do. And with a single micro-batch there is no other one that
- * hides exchanges. */
+/* The schedule itself may need more micro-batches, or split backwards: a whole backward may hide more
+ * of an exchange than its halves do. And with a single micro-batch there is no other one that hides
+ * exchanges. */
 static bool price_passes(const cs_candidate *c, cJSON *document)
 {
     cJSON *given = cJSON_GetObjectItemCaseSensitive(document, "schedule");
@@ -270,31 +274,23 @@ static bool price_passes(const cs_candidate *c, cJSON *document)
                 (passes = cJSON_AddArrayToObject(schedule, "device_tasks"));
     for (uint32_t r = 0; done && r < c->pipeline; r++)
         done = cJSON_AddItemToArray(passes, passes_of_rank(c, r));
-    for (uint32_t s = 0; done && s < c->chunks * c->pipeline; s++) {
-        const uint32_t r = s % c->pipeline;
-        const bool back = cs_candidate_is_vee(c) && s >= c->pipeline;
-        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(back ? c->pipeline - 1 - r : r));
-    }
+    for (uint32_t s = 0; done && s < c->chunks * c->pipeline; s++)
+        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(cs_candidate_rank(c, s)));
     return done && price_overlap(c, document);
 }
 
 /* One micro-batch, at a ZeRO stage. */
 static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of, uint32_t zero)
 {
-    const bool vee = of->pipeline > 1 && cs_candidate_is_vee(of);
-    const bool pairs = of->pipeline > 1 && of->chunks > 1 && of->expert > 1;
     cs_candidate c = *of;
     c.micro_batches = 1;
     c.zero = zero;
-    c.schedule = c.pipeline == 1 ? CS_ADVISE_SEQUENTIAL
-                 : c.chunks > 1  ? CS_ADVISE_INTERLEAVED
-                                 : CS_ADVISE_1F1B;
     cJSON *document = cs_candidate_document(base, &c);
     cJSON *model = cJSON_GetObjectItemCaseSensitive(document, "model");
     cJSON *batch = cJSON_CreateNumber((double)c.data * c.micro_samples);
     cJSON_DeleteItemFromObjectCaseSensitive(model, "batch_size");
     if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch)) {
-        if (drop_slowdown(document) && ((!vee && !pairs) || price_passes(of, document)))
+        if (drop_slowdown(document) && price_passes(of, document))
             return document;
         batch = NULL; /* the document's */
     }

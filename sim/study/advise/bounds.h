@@ -12,9 +12,8 @@
  * for "fidelity": "flow" they are not, and where its rules divide some layers a pass has more
  * exchanges with the last micro-batch: then computations alone count.) A device does one pass at a
  * time (schedules/program.h), so that no pass takes less in any of the candidates: the halves of a
- * backward that is split compute as much as the whole, with the same exchanges. Rank r of P holds
- * the stages r, r + P, ..., or r and 2 P - 1 - r in the V of zb_v and dualpipe_v; x_r is the sum of
- * their f_s + b_s.
+ * backward that is split compute as much as the whole, with the same exchanges. Rank r holds stage r
+ * and perhaps later ones, as the schedule says; x_r is the sum of their f_s + b_s.
  *
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.

@@ -18,7 +18,6 @@ typedef struct walk {
     const cs_stage_price *stages; /* NULL: all are `alike`, and messages take no time */
     const cs_pass_order *order;
     uint32_t n_ranks;
-    bool splits;
     double *ends;             /* per task */
     double *free;             /* per rank: when its latest pass has ended */
     double *kept, *most;      /* per rank: now, and the most until now */
@@ -48,7 +47,6 @@ static void count(walk *w, const cs_class *cls)
 {
     const uint32_t stage = cls->stage, rank = cls->device;
     const double bytes = w->stages ? w->stages[stage].kept : alike.kept;
-    w->splits |= cls->kind == CS_BACKWARD_WEIGHT;
     if (cls->kind == CS_FORWARD) {
         w->live[stage]++;
         w->kept[rank] += bytes;
@@ -98,8 +96,9 @@ static cs_status read_params(const cs_candidate *c, const cs_schedule *schedule,
     bool room = object && *params;
     if (schedule->micro_batches != CS_ONE_MICRO_BATCH)
         room = room && cJSON_AddNumberToObject(object, "micro_batches", c->micro_batches);
-    if (c->schedule == CS_ADVISE_INTERLEAVED)
-        room = room && cJSON_AddNumberToObject(object, "stages_per_device", c->chunks);
+    if (schedule->stages.name)
+        room = room && cJSON_AddNumberToObject(object, schedule->stages.name,
+                                               c->chunks / schedule->stages.each);
     const cs_status status =
         room ? cs_field_read(object, &place, (const cs_field *const[]){schedule->fields, NULL},
                              (void *const[]){*params}, arena, error)
@@ -112,7 +111,7 @@ static cs_status read_params(const cs_candidate *c, const cs_schedule *schedule,
 static cs_status walk_through(const cs_candidate *c, walk *w, cs_arena *arena, cs_error *error)
 {
     const uint32_t n = w->order->n_stages;
-    const cs_schedule *schedule = cs_schedule_find(cs_advise_schedule_names[c->schedule]);
+    const cs_schedule *schedule = cs_candidate_schedule(c);
     cs_model model = {.n_layers = n, .layers = cs_arena_alloc(arena, n, sizeof(*model.layers))};
     cs_layer_sum *sums = cs_arena_alloc(arena, n, sizeof(*sums));
     double *speeds = cs_arena_alloc(arena, w->n_ranks, sizeof(*speeds));
@@ -164,16 +163,13 @@ static cs_status follow(const cs_candidate *c, walk *w, cs_error *error)
 
 cs_status cs_pass_order_find(const cs_candidate *c, cs_pass_order *order, cs_error *error)
 {
-    const cs_schedule *schedule = cs_schedule_find(cs_advise_schedule_names[c->schedule]);
     const uint32_t n = c->pipeline * c->chunks;
     *order = (cs_pass_order){.n_stages = n, .rank = calloc(3 * (size_t)n, sizeof(*order->rank))};
     double *most = calloc(c->pipeline, sizeof(*most));
     uint32_t *held = calloc(c->pipeline, sizeof(*held)); /* stages of a rank so far */
     cs_status status = order->rank && most && held ? CS_OK : cs_error_no_memory(error);
     for (uint32_t s = 0; status == CS_OK && s < n; s++) {
-        order->rank[s] = s;
-        if (schedule->mesh.holders)
-            (void)schedule->mesh.holders(NULL, c->pipeline, s, &order->rank[s]);
+        order->rank[s] = cs_candidate_rank(c, s);
         const uint32_t r = order->rank[s];
         order->rank[n + r * c->chunks + held[r]++] = s;
     }
@@ -182,7 +178,7 @@ cs_status cs_pass_order_find(const cs_candidate *c, cs_pass_order *order, cs_err
         order->in_flight = order->rank + 2 * n;
         walk w = {.order = order, .most = most, .at_most = order->in_flight};
         status = follow(c, &w, error);
-        order->splits = w.splits;
+        order->splits = cs_candidate_schedule(c)->splits;
         order->length = w.last;
     }
     free(held);
