@@ -16,6 +16,7 @@
     X(zb_h2)                                                                                       \
     X(zb_v)                                                                                        \
     X(dualpipe_v)                                                                                  \
+    X(hanayo)                                                                                      \
     X(periodic)                                                                                    \
     X(cdp_dp)                                                                                      \
     X(cdp_v1)                                                                                      \
