@@ -3,9 +3,9 @@
  * the weights, and no device keeps more activations than the first stage of 1F1B does.
  *
  * One rule makes the lists of passes. Time runs in steps, one pass per device and step. A device
- * runs a backward if one is ready, that of the earliest micro-batch; else a forward if one is
- * ready, that of its last such stage. A pass is ready if its input was made in an earlier step. A
- * new micro-batch enters while fewer than P are in flight.
+ * runs a ready backward, of the earliest micro-batch; else a ready forward, of its last stage that
+ * has one. A pass is ready if its input was made in an earlier step. A new micro-batch enters while
+ * fewer than P are in flight.
  *
  * If forwards and backwards take equal time and P divides M, the last device never waits between
  * its first and its last pass (schedules/README.md). Other times use the same lists.

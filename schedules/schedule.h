@@ -235,7 +235,7 @@ typedef struct cs_schedule {
     cs_mesh_shape mesh;
     cs_schedule_search search;
     cs_stages_parameter stages;
-    /* The fewest micro-batches that it runs with on so many pipeline ranks; NULL: 1. */
+    /* The fewest micro-batches that it runs with on n_ranks pipeline ranks; NULL: 1. */
     uint32_t (*least_micro_batches)(uint32_t n_ranks);
     bool splits;           /* a backward is two passes: gradients of inputs, and of weights */
     bool asynchronous;     /* mini-batches overlap, so that a short run only fills and drains */
@@ -281,7 +281,7 @@ extern const char *const cs_schedule_names[];
 /* Micro-batches of a mini-batch and replica. */
 uint32_t cs_schedule_micro_batches(const cs_schedule *schedule, const void *params);
 
-/* Whether it can run on so many pipeline ranks. */
+/* Whether it can run with so few micro-batches on n_ranks pipeline ranks. */
 bool cs_schedule_has_micro_batches(const cs_schedule *schedule, uint32_t micro_batches,
                                    uint32_t n_ranks);
 

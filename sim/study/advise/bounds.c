@@ -259,7 +259,7 @@ static bool price_overlap(const cs_candidate *c, cJSON *document)
 }
 
 /* The schedule itself may need more micro-batches, or split backwards: a whole backward may hide more
- * of an exchange than its halves do. And with a single micro-batch there is no other one that hides
+ * of an exchange than its halves do. And a single micro-batch has none beside it that hides its
  * exchanges. */
 static bool price_passes(const cs_candidate *c, cJSON *document)
 {
