@@ -690,6 +690,44 @@ static void test_effort(void **state)
     cJSON_Delete(document);
 }
 
+typedef struct shown {
+    double part;
+    uint32_t n;
+    bool ended;
+} shown;
+
+static bool note_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    shown *so_far = context;
+    const double part = (double)done / (double)total;
+    if (strcmp(what, "searching plans") != 0)
+        return true;
+    if (part < so_far->part || so_far->ended)
+        fail_msg("progress from %g to %g", so_far->part, part);
+    so_far->part = part;
+    so_far->ended = done >= total;
+    so_far->n++;
+    return true;
+}
+
+/* Progress never runs backwards and ends once, also where OSDP adds plans at the end, and with plans
+ * simulated although they do not fit. */
+static void test_progress(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < 2; c++) {
+        cJSON *document = document_of(cases[c].scenario);
+        shown so_far = {0};
+        const cs_progress progress = {note_progress, &so_far};
+        const cs_advise_options how = {
+            .jobs = 2, .top = 5, .program_version = "", .progress = &progress};
+        cs_advice advice = advise(cases[c].name, document, &how);
+        assert_true(so_far.ended && so_far.n > 2);
+        cs_advice_finish(&advice);
+        cJSON_Delete(document);
+    }
+}
+
 /* A limited search simulates the most promising plans, and says so. */
 static void test_most(void **state)
 {
@@ -753,7 +791,7 @@ int main(void)
         cmocka_unit_test(test_osdp),          cmocka_unit_test(test_most),
         cmocka_unit_test(test_rows),          cmocka_unit_test(test_vee_bounds),
         cmocka_unit_test(test_random_bounds), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_effort),
+        cmocka_unit_test(test_effort),        cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
