@@ -162,6 +162,7 @@ const cs_schedule cs_schedule_1f1b = {
             {0}},
     .fields = fields,
     .params_size = sizeof(params_1f1b),
+    .search = CS_SEARCH_ALWAYS,
     .mesh = {.pipeline = CS_LENGTH_LAYERS, .replicas = replicas},
     .sums_ties = true,
     .micro_batches = offsetof(params_1f1b, micro_batches),

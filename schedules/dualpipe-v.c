@@ -128,10 +128,15 @@ static void fill(cs_vee_list *made)
     cool_down(&l, behind);
 }
 
+static uint32_t least_micro_batches(uint32_t n_ranks)
+{
+    return CS_VEE_STAGES * n_ranks;
+}
+
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
-    const uint32_t least = CS_VEE_STAGES * cs_pipeline_ranks(job);
+    const uint32_t least = least_micro_batches(cs_pipeline_ranks(job));
     const cs_json_place at = {.up = place, .key = "micro_batches"};
     (void)params;
     if (job->micro_batches >= least)
@@ -244,6 +249,9 @@ const cs_schedule cs_schedule_dualpipe_v = {
     .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(dualpipe_v_params),
+    .search = CS_SEARCH_ALWAYS,
+    .least_micro_batches = least_micro_batches,
+    .splits = true,
     .mesh = CS_VEE_MESH,
     .sums_ties = true,
     .expert_overlap = 0.85,

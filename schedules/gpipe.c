@@ -128,6 +128,7 @@ const cs_schedule cs_schedule_gpipe = {
             {0}},
     .fields = fields,
     .params_size = sizeof(gpipe_params),
+    .search = CS_SEARCH_ON_REQUEST,
     .mesh = {.pipeline = CS_LENGTH_LAYERS},
     .sums_ties = true,
     .micro_batches = offsetof(gpipe_params, micro_batches),

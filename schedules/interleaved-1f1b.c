@@ -236,6 +236,8 @@ const cs_schedule cs_schedule_interleaved_1f1b = {
     .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(interleaved_params),
+    .search = CS_SEARCH_ALWAYS,
+    .stages = {"stages_per_device", 1, {2, 4, 8}},
     .mesh = {.pipeline = CS_LENGTH_RULE, .ranks = ranks, .n_stages = n_stages, .holders = holders},
     .sums_ties = true,
     .micro_batches = offsetof(interleaved_params, micro_batches),

@@ -16,6 +16,7 @@
     X(zb_h2)                                                                                       \
     X(zb_v)                                                                                        \
     X(dualpipe_v)                                                                                  \
+    X(hanayo)                                                                                      \
     X(periodic)                                                                                    \
     X(cdp_dp)                                                                                      \
     X(cdp_v1)                                                                                      \
@@ -31,12 +32,38 @@ SCHEDULE_MAP(DECLARE)
 const cs_schedule *const cs_schedules[] = {SCHEDULE_MAP(ADDRESS) NULL};
 #undef ADDRESS
 
+#define NAME(name) #name,
+const char *const cs_schedule_names[] = {SCHEDULE_MAP(NAME) NULL};
+#undef NAME
+
 uint32_t cs_schedule_micro_batches(const cs_schedule *schedule, const void *params)
 {
     uint32_t n = 1;
     if (schedule->micro_batches != CS_ONE_MICRO_BATCH)
         memcpy(&n, (const char *)params + schedule->micro_batches, sizeof(n));
     return n;
+}
+
+bool cs_schedule_has_micro_batches(const cs_schedule *schedule, uint32_t micro_batches,
+                                   uint32_t n_ranks)
+{
+    return !schedule->least_micro_batches ||
+           micro_batches >= schedule->least_micro_batches(n_ranks);
+}
+
+uint32_t cs_schedule_stages_per_rank(const cs_schedule *schedule, uint32_t value)
+{
+    if (schedule->stages.name)
+        return schedule->stages.each * value;
+    return schedule->mesh.n_stages ? schedule->mesh.n_stages(NULL, 1) : 1;
+}
+
+uint32_t cs_schedule_rank(const cs_schedule *schedule, uint32_t n_ranks, uint32_t stage)
+{
+    uint32_t rank = stage;
+    if (schedule->mesh.holders)
+        (void)schedule->mesh.holders(NULL, n_ranks, stage, &rank);
+    return rank;
 }
 
 const cs_schedule *cs_schedule_find(const char *name)

@@ -207,6 +207,22 @@ typedef struct cs_formula {
                        * it does not: shown beside the simulation, and never promised */
 } cs_formula;
 
+/* When a search for plans (sim advise) tries a schedule. Only those are compared that end each
+ * mini-batch with a flush, so that all plans train the same, and that have stage r on rank r for each
+ * rank r. */
+typedef enum cs_schedule_search {
+    CS_SEARCH_NEVER,
+    CS_SEARCH_ON_REQUEST, /* if the search names it */
+    CS_SEARCH_ALWAYS,
+} cs_schedule_search;
+
+/* A parameter that sets how many stages each pipeline rank holds. */
+typedef struct cs_stages_parameter {
+    const char *name;  /* NULL: there is none */
+    uint32_t each;     /* stages of a rank: this many times the parameter */
+    uint32_t tried[4]; /* the values that a search tries, ended by 0 */
+} cs_stages_parameter;
+
 #define CS_ONE_MICRO_BATCH SIZE_MAX
 
 typedef struct cs_schedule {
@@ -217,6 +233,11 @@ typedef struct cs_schedule {
     const cs_field *fields;
     size_t params_size; /* of the struct that `fields` fill */
     cs_mesh_shape mesh;
+    cs_schedule_search search;
+    cs_stages_parameter stages;
+    /* The fewest micro-batches that it runs with on n_ranks pipeline ranks; NULL: 1. */
+    uint32_t (*least_micro_batches)(uint32_t n_ranks);
+    bool splits;           /* a backward is two passes: gradients of inputs, and of weights */
     bool asynchronous;     /* mini-batches overlap, so that a short run only fills and drains */
     bool sums_ties;        /* the gradients of weights that two stages share (ties.h) */
     double expert_overlap; /* what it is made to hide of messages to experts, unless a scenario says
@@ -254,8 +275,21 @@ typedef struct cs_schedule {
 /* All schedules, ended by NULL. */
 extern const cs_schedule *const cs_schedules[];
 
+/* Their names in the same order, ended by NULL. */
+extern const char *const cs_schedule_names[];
+
 /* Micro-batches of a mini-batch and replica. */
 uint32_t cs_schedule_micro_batches(const cs_schedule *schedule, const void *params);
+
+/* Whether it can run with so few micro-batches on n_ranks pipeline ranks. */
+bool cs_schedule_has_micro_batches(const cs_schedule *schedule, uint32_t micro_batches,
+                                   uint32_t n_ranks);
+
+/* Stages of a rank, where the parameter `stages` has this value; without one that is ignored. */
+uint32_t cs_schedule_stages_per_rank(const cs_schedule *schedule, uint32_t value);
+
+/* The rank that holds a stage, of those that each hold as many. */
+uint32_t cs_schedule_rank(const cs_schedule *schedule, uint32_t n_ranks, uint32_t stage);
 
 /* The schedule of that name, or NULL. */
 const cs_schedule *cs_schedule_find(const char *name);

@@ -50,6 +50,7 @@ const cs_schedule cs_schedule_sequential = {
                                      {0}},
     .fields = fields,
     .params_size = sizeof(sequential_params),
+    .search = CS_SEARCH_ALWAYS,
     .micro_batches = offsetof(sequential_params, micro_batches),
     .generate = generate,
     .closed_forms = closed_forms,

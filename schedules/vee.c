@@ -18,7 +18,8 @@ uint32_t cs_vee_n_stages(const void *params, uint32_t n_ranks)
 
 static uint32_t device_of(uint32_t n_devices, uint32_t stage)
 {
-    return stage < n_devices ? stage : CS_VEE_STAGES * n_devices - 1 - stage;
+    const uint32_t down = stage % n_devices;
+    return stage / n_devices % 2 == 0 ? down : n_devices - 1 - down;
 }
 
 uint32_t cs_vee_holders(const void *params, uint32_t n_ranks, uint32_t stage, uint32_t *held)

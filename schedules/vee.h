@@ -1,6 +1,6 @@
 /* Pipelines with a V-shaped placement: each of P devices holds two stages, device d stages d and 2P
- * - 1 - d, so a micro-batch passes down all devices and back up. Internal to zb-v.c and
- * dualpipe-v.c. */
+ * - 1 - d, so a micro-batch passes down all devices and back up. With more stages cs_vee_holders
+ * continues the zigzag. Internal to zb-v.c, dualpipe-v.c and hanayo.c. */
 #ifndef CS_SCHEDULES_VEE_H
 #define CS_SCHEDULES_VEE_H
 

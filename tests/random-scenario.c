@@ -1,5 +1,6 @@
 #include "tests/random-scenario.h"
 
+#include "schedules/schedule.h"
 #include "tests/expect.h"
 
 #include <stdarg.h>
@@ -53,12 +54,6 @@ static void any_micros(gsl_rng *random, writer *out, shape *of)
     add(out, ", 'micro_batches': %u", 1 + below(random, 8));
 }
 
-static void sequential(gsl_rng *random, writer *out, shape *of)
-{
-    of->devices = 1;
-    any_micros(random, out, of);
-}
-
 static void dp(gsl_rng *random, writer *out, shape *of)
 {
     of->layers = 1 + below(random, 4);
@@ -86,14 +81,6 @@ static void gpipe(gsl_rng *random, writer *out, shape *of)
     pipeline(random, out, of);
     if (chance(random, 50))
         add(out, ", 'backward_order': 'fifo'");
-}
-
-static void interleaved(gsl_rng *random, writer *out, shape *of)
-{
-    uint32_t per_device = 2 + below(random, 2);
-    of->layers = per_device * of->devices;
-    add(out, ", 'micro_batches': %u, 'stages_per_device': %u", of->devices * (1 + below(random, 3)),
-        per_device);
 }
 
 static void pipedream(gsl_rng *random, writer *out, shape *of)
@@ -153,21 +140,6 @@ static void cyclic(gsl_rng *random, writer *out, shape *of)
         add(out, ", 'start_delay': 'two_tasks'");
 }
 
-/* As many as a V needs to have no bubble, or any. */
-static void vee(gsl_rng *random, writer *out, shape *of)
-{
-    of->layers = 2 * of->devices;
-    add(out, ", 'micro_batches': %u",
-        chance(random, 50) ? 2 * of->devices - 1 + below(random, 4) : 1 + below(random, 8));
-}
-
-/* At least one for each stage. */
-static void dual(gsl_rng *random, writer *out, shape *of)
-{
-    of->layers = 2 * of->devices;
-    add(out, ", 'micro_batches': %u", of->layers + below(random, 4));
-}
-
 static void cdp_v2(gsl_rng *random, writer *out, shape *of)
 {
     cyclic(random, out, of);
@@ -178,15 +150,9 @@ static void cdp_v2(gsl_rng *random, writer *out, shape *of)
 static const struct {
     const char *kind;
     add_params *add;
-} kinds[] = {{"sequential", sequential},
-             {"dp", dp},
+} kinds[] = {{"dp", dp},
              {"gpipe", gpipe},
              {"1f1b", one_f_one_b},
-             {"interleaved_1f1b", interleaved},
-             {"zb_h1", any_micros},
-             {"zb_h2", any_micros},
-             {"zb_v", vee},
-             {"dualpipe_v", dual},
              {"pipedream", pipedream},
              {"pipedream_2bw", two_buffered},
              {"nf1b", nf1b},
@@ -195,6 +161,29 @@ static const struct {
              {"cdp_v1", cyclic},
              {"cdp_v2", cdp_v2},
              {"cdp_freshest", cyclic}};
+
+/* Whatever the table of a schedule asks for; half of the numbers of micro-batches are multiples of
+ * the devices. */
+static void from_table(gsl_rng *random, writer *out, shape *of, const cs_schedule *schedule)
+{
+    enum { MOST_LAYERS = 12 };
+    const cs_stages_parameter *stages = &schedule->stages;
+    const uint32_t value = stages->name ? stages->tried[below(random, 2)] : 0;
+    of->devices = schedule->mesh.pipeline == CS_LENGTH_ONE ? 1 : of->devices;
+    const uint32_t each = cs_schedule_stages_per_rank(schedule, value);
+    if (each > 1 || of->devices > 1) {
+        of->devices = of->devices * each > MOST_LAYERS ? MOST_LAYERS / each : of->devices;
+        of->layers = of->devices * each;
+    }
+    uint32_t micros = 1 + below(random, 8);
+    if (chance(random, 50))
+        micros = of->devices * (1 + below(random, 3));
+    while (!cs_schedule_has_micro_batches(schedule, micros, of->devices))
+        micros++;
+    add(out, ", 'micro_batches': %u", micros);
+    if (stages->name)
+        add(out, ", '%s': %u", stages->name, value);
+}
 
 /* ---- the rest ---- */
 
@@ -279,14 +268,17 @@ void random_scenario(gsl_rng *random, const char *kind, char text[RANDOM_SCENARI
     size_t k = 0;
     while (k < ROWS(kinds) && strcmp(kinds[k].kind, kind) != 0)
         k++;
-    if (k == ROWS(kinds))
-        fail_msg("no random scenarios for the schedule \"%s\"", kind);
+    const cs_schedule *schedule = cs_schedule_find(kind);
+    assert_non_null(schedule);
     uint32_t n = 1 + below(random, 6);
     writer out = {.text = text};
     shape of = {.devices = n, .layers = n, .uneven = 15};
     of.iterations = ONE_OF(random, iterations);
     add(&out, "{'schema_version': 1, 'schedule': {'kind': '%s'", kind);
-    kinds[k].add(random, &out, &of);
+    if (k < ROWS(kinds))
+        kinds[k].add(random, &out, &of);
+    else
+        from_table(random, &out, &of, schedule);
     add(&out, "}, 'iterations': %u, ", of.iterations);
     add_platform(random, &out, &of);
     add(&out,

@@ -157,6 +157,12 @@ static double expected_misfit_time(const cs_advice *all)
     return over < fits ? over : 0;
 }
 
+static bool is_vee(const cs_candidate *c)
+{
+    const char *name = cs_schedule_names[c->schedule];
+    return strcmp(name, "zb_v") == 0 || strcmp(name, "dualpipe_v") == 0;
+}
+
 /* Fails where what was simulated of a plan is below one of its bounds, or one of these is below the
  * rough bound from another price of the same model. */
 static void expect_bounds(const char *row, const cs_advice *of, uint32_t i)
@@ -254,8 +260,8 @@ static void test_vee_bounds(void **state)
     expect_int("candidates", 2, advice.candidates.n);
     for (uint32_t i = 0; i < advice.candidates.n; i++) {
         const cs_candidate *c = &advice.candidates.items[i];
-        const bool dual = c->schedule == CS_ADVISE_DUALPIPE_V;
-        const char *name = cs_advise_schedule_names[c->schedule];
+        const bool dual = strcmp(cs_schedule_names[c->schedule], "dualpipe_v") == 0;
+        const char *name = cs_schedule_names[c->schedule];
         const double time = 0.006 + 2 * 4 * 0.020, memory = 640e6 + (dual ? 5 : 4) * 60e6;
         if (fabs(advice.bounds.time[i] / time - 1) > 2e-6 ||
             fabs(advice.bounds.memory[i] / memory - 1) > 2e-6)
@@ -394,13 +400,12 @@ static void test_random_bounds(void **state)
                 continue;
             snprintf(row, sizeof(row), "%s, %s", name, cs_candidate_text(of, plan, sizeof(plan)));
             expect_bounds(row, &advice, i);
-            n_even += advice.bounds.even_node > 0;
+            n_even += advice.bounds.blocks.n > 0;
             const bool path = of->pipeline > 1 && of->zero < 2 && !of->more;
             n_paths += path;
             n_tight += path && advice.bounds.time[i] >= 0.8 * advice.outcomes[i].step.time;
-            n += cs_candidate_is_vee(of);
-            n_near += cs_candidate_is_vee(of) &&
-                      advice.bounds.time[i] >= 0.75 * advice.outcomes[i].step.time;
+            n += is_vee(of);
+            n_near += is_vee(of) && advice.bounds.time[i] >= 0.75 * advice.outcomes[i].step.time;
             const bool counts = counts_exchanges(&advice, i);
             n_sharded += counts;
             n_close += counts && advice.bounds.time[i] >= 0.9 * advice.outcomes[i].step.time;
@@ -601,6 +606,128 @@ static void test_osdp(void **state)
     }
 }
 
+/* Layers of two nodes with eight GPUs each, or four nodes. */
+#define CLUSTER(devices, advise)                                                                   \
+    "'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'llama', 'parameters': "           \
+    "{'layers': "                                                                                  \
+    "16, 'hidden': 2048, 'heads': 32, 'kv_heads': 8, 'intermediate': 8192, 'sequence': 8192, "     \
+    "'vocabulary': 128256}, 'device': 'h100', 'precision': 'bf16', 'granularity': 'block', "       \
+    "'optimizer': 'adam', 'batch_size': 64}, 'schedule': {'kind': 'sequential'}, 'parallel': {}, " \
+    "'platform': {'topology': 'dgx-h100', 'devices': " devices                                     \
+    ", 'memory': '40 GB'}, 'advise': {" advise "}"
+
+static bool has_block(const cs_advice *advice, uint32_t size)
+{
+    bool found = false;
+    for (uint32_t k = 0; k < advice->bounds.blocks.n; k++)
+        found |= advice->bounds.blocks.sizes[k] == size;
+    return found;
+}
+
+/* In a DGX-1 one NVLink joins GPUs 0 and 1, and two join 2 and 3: layers divided over two devices
+ * take longer on the one pair than on the other. In a DGX H100 each GPU has links to the switches and
+ * an adapter of its own, so that any block is like the first one, two nodes also. There the plans
+ * with as many stages have one price, wherever these are. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    cJSON *cube = document_of(ADAPTED(LLAMA, "'precision': 'bf16'") NODES("1 GB") "'advise': {}");
+    cJSON *cluster = document_of(CLUSTER("32", "'context': [1, 2], 'micro_batch': 1"));
+    const cs_advise_options how = {.jobs = 2, .top = 1, .most = 1, .program_version = ""};
+    cs_advice advice = advise("cube", cube, &how);
+    assert_true(has_block(&advice, 1) && !has_block(&advice, 2));
+    cs_advice_finish(&advice);
+    advice = advise("cluster", cluster, &how);
+    for (uint32_t size = 1; size <= 16; size *= 2)
+        assert_true(has_block(&advice, size));
+    uint32_t n_like = 0;
+    const cs_candidate *items = advice.candidates.items;
+    for (uint32_t i = 0; i + 1 < advice.candidates.n; i++) {
+        const cs_candidate *a = &items[i], *b = &items[i + 1];
+        if (a->inner == b->inner || !cs_candidates_are_alike(a, b) || a->schedule != b->schedule ||
+            a->chunks != b->chunks || a->micro_samples != b->micro_samples)
+            continue;
+        n_like++;
+        expect_int("price", advice.bounds.of[i], advice.bounds.of[i + 1]);
+    }
+    assert_true(n_like > 100);
+    cs_advice_finish(&advice);
+    cJSON_Delete(cube);
+    cJSON_Delete(cluster);
+}
+
+/* The rule of thumb finds a good plan before anything is proven: of those that it holds for possible
+ * the first one takes at most a tenth longer than the best of all. And a search simulates few plans,
+ * and prices few, to know that the others are no answers. */
+static void test_effort(void **state)
+{
+    (void)state;
+    cJSON *document =
+        document_of(CLUSTER("32", "'recompute': ['none', 'full'], 'micro_batch': [1, 4]"));
+    const cs_advise_options how = {.jobs = 2, .top = 5, .program_version = ""};
+    cs_advice advice = advise("effort", document, &how);
+    const cs_bounds *bounds = &advice.bounds;
+    uint32_t promising = CS_NO_CANDIDATE, n_known = 0;
+    for (uint32_t i = 0; i < advice.candidates.n; i++)
+        if (bounds->promises[i].time > 0 && bounds->promises[i].memory < 0.8 * 40e9 &&
+            (promising == CS_NO_CANDIDATE ||
+             bounds->promises[i].time < bounds->promises[promising].time))
+            promising = i;
+    for (uint32_t i = 0; i < bounds->prices.n; i++)
+        n_known += bounds->priced[i].known;
+    const cs_candidate_outcome *first = &advice.outcomes[promising];
+    const uint32_t n_simulated =
+        advice.n_states[CS_CANDIDATE_SIMULATED] + advice.n_states[CS_CANDIDATE_OVER];
+    print_message("%u plans, %u prices: %u simulated, %u priced; promised %g s, %g s, best %g s\n",
+                  advice.candidates.n, bounds->prices.n, n_simulated, n_known,
+                  bounds->promises[promising].time, first->step.time,
+                  advice.outcomes[advice.rows[0].candidate].step.time);
+    expect_int("promising", CS_CANDIDATE_SIMULATED, first->state);
+    assert_true(first->step.time < 1.1 * advice.outcomes[advice.rows[0].candidate].step.time);
+    assert_true(10 * n_simulated < advice.candidates.n);
+    assert_true(15 * n_known < advice.candidates.n);
+    cs_advice_finish(&advice);
+    cJSON_Delete(document);
+}
+
+typedef struct shown {
+    double part;
+    uint32_t n;
+    bool ended;
+} shown;
+
+static bool note_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    shown *so_far = context;
+    const double part = (double)done / (double)total;
+    if (strcmp(what, "searching plans") != 0)
+        return true;
+    if (part < so_far->part || so_far->ended)
+        fail_msg("progress from %g to %g", so_far->part, part);
+    so_far->part = part;
+    so_far->ended = done >= total;
+    so_far->n++;
+    return true;
+}
+
+/* Progress never runs backwards and ends once, also where OSDP adds plans at the end, and with plans
+ * simulated although they do not fit. */
+static void test_progress(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < 2; c++) {
+        cJSON *document = document_of(cases[c].scenario);
+        shown so_far = {0};
+        const cs_progress progress = {note_progress, &so_far};
+        const cs_advise_options how = {
+            .jobs = 2, .top = 5, .program_version = "", .progress = &progress};
+        cs_advice advice = advise(cases[c].name, document, &how);
+        assert_true(so_far.ended && so_far.n > 2);
+        cs_advice_finish(&advice);
+        cJSON_Delete(document);
+    }
+}
+
 /* A limited search simulates the most promising plans, and says so. */
 static void test_most(void **state)
 {
@@ -663,7 +790,8 @@ int main(void)
         cmocka_unit_test(test_threads),       cmocka_unit_test(test_same_as_run),
         cmocka_unit_test(test_osdp),          cmocka_unit_test(test_most),
         cmocka_unit_test(test_rows),          cmocka_unit_test(test_vee_bounds),
-        cmocka_unit_test(test_random_bounds),
+        cmocka_unit_test(test_random_bounds), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_effort),        cmocka_unit_test(test_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,10 @@ SCENARIO = {
 }
 
 
+SECONDS = {'s': 1, 'ms': 1e-3, 'us': 1e-6}
+BYTES = {'GB': 1e9, 'MB': 1e6, 'kB': 1e3}
+
+
 class Advise(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix='test-advise-')
@@ -98,6 +102,33 @@ class Advise(unittest.TestCase):
         self.assertEqual(len(lines), min(10, len(times)))
         for line, time in zip(lines, times):
             self.assertAlmostEqual(float(line.split()[2]), 100 * (time / times[0] - 1), delta=0.051)
+
+    def test_front(self):
+        """All points that its caption promises, of all plans, and no others."""
+        few = ('-s', '/advise/zero=[0, 1]', '-s', '/advise/micro_batch=[2, 4]', '-s',
+               '/advise/recompute="full"')
+        plans = json.loads(self.sim('--exhaustive', '--json', '--all', '--top', '1000',
+                                    *few).stdout)
+        self.assertEqual(len(plans['best']), plans['plans']['simulated'])
+        for most in (1.5, 3):
+            expected, before = [], float('inf')
+            for plan in sorted(plans['best'], key=lambda one: one['step_time_s']):
+                late = plan['step_time_s'] > most * plans['best'][0]['step_time_s']
+                if not late and plan['peak_memory_bytes'] <= 0.99 * before:
+                    before = plan['peak_memory_bytes']
+                    expected.append((plan['step_time_s'], before))
+            out = self.sim('--top', '1', '-s', f'/advise/front={most}', *few).stdout
+            caption = (r'\n\* Pareto front of step time and memory \(up to ([0-9.]+)x the best time; '
+                       r'each saves at least 1 % of memory\)\n(.*?)\n\n')
+            front = re.search(caption, out, re.DOTALL)
+            self.assertEqual(float(front[1]), most)
+            shown = [line.split() for line in front[2].splitlines()
+                     if not line.startswith(' ' * 8)]
+            self.assertGreater(len(expected), 3)
+            self.assertEqual(len(shown), len(expected), front[2])
+            for words, (time, memory) in zip(shown, expected):
+                self.assertAlmostEqual(float(words[0]) * SECONDS[words[1]] / time, 1, 3)
+                self.assertAlmostEqual(float(words[2]) * BYTES[words[3]] / memory, 1, 3)
 
     def test_command_of_the_best(self):
         """The line at the end runs the best plan."""

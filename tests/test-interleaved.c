@@ -81,6 +81,19 @@ static const char dual[] =
     "\"F0@1 F0@2 F1@1 F1@2  F2@1 B0@2 F2@2 B0@1  F3@1 B1@2 F3@2 B1@1  B2@2 B2@1  B3@2 B3@1  "
     "W3@2 W3@1\"]}";
 
+/* Two devices, one wave, three micro-batches, step by step; at most two are under way.
+ *   1  F0@0                 5  B0@3       F1@2          9  F2@0       B1@1
+ *   2  F1@0       F0@1      6  F1@3       B0@2         10  B1@0       F2@1
+ *   3             F0@2      7  B1@3       B0@1         11             F2@2
+ *   4  F0@3       F1@1      8  B0@0       B1@2         12  F2@3
+ * and then B2 of stages 3, 2, 1 and 0. In step 3 device 0 may not begin F2@0, in step 8 it has a
+ * backward to do first; in step 9 the first micro-batch is through. */
+static const char wave[] =
+    "{\"kind\": \"custom\", \"micro_batches\": 3, \"stage_devices\": [0, 1, 1, 0], "
+    "\"device_tasks\": ["
+    "\"F0@0 F1@0  F0@3 B0@3 F1@3 B1@3 B0@0 F2@0 B1@0  F2@3 B2@3  B2@0\", "
+    "\"F0@1 F0@2 F1@1 F1@2 B0@2 B0@1 B1@2 B1@1 F2@1 F2@2  B2@2 B2@1\"]}";
+
 static const struct {
     const char *name, *written, *schedule;
     uint32_t layers, devices;
@@ -95,6 +108,7 @@ static const struct {
     {"zb_h2", twice_the_reach, "{\"kind\": \"zb_h2\", \"micro_batches\": 5}", 3, 3},
     {"zb_v", vee, "{\"kind\": \"zb_v\", \"micro_batches\": 4}", 8, 2},
     {"a short zb_v", short_vee, "{\"kind\": \"zb_v\", \"micro_batches\": 2}", 8, 2},
+    {"hanayo", wave, "{\"kind\": \"hanayo\", \"micro_batches\": 3}", 8, 2},
     {"dualpipe_v", dual, "{\"kind\": \"dualpipe_v\", \"micro_batches\": 4}", 8, 2},
 };
 
@@ -145,6 +159,40 @@ static void test_interleaved_forms(void **state)
             }
         }
     }
+}
+
+/* The time of the last device's passes, with the ways down to its first one and up from its last:
+ * nothing is faster. Where f = b and P divides M nothing is slower either, and the forms apply. */
+static void check_hanayo(uint32_t P, uint32_t W, uint32_t M, uint32_t backward)
+{
+    char schedule[128], uniform[160], row[160];
+    snprintf(schedule, sizeof(schedule),
+             "{\"kind\": \"hanayo\", \"micro_batches\": %u, \"waves\": %u}", M, W);
+    snprintf(uniform, sizeof(uniform),
+             "\"forward\": \"2 s\", \"backward\": \"%u s\", \"weights\": \"1 GB\", "
+             "\"activation\": \"1 GB\"",
+             backward);
+    snprintf(row, sizeof(row), "P %u, W %u, M %u, b %u s", P, W, M, backward);
+    scenario_run run;
+    uniform_run_expect(&run, &(uniform_text){2 * P * W, P, 2, schedule, uniform, NULL});
+    const bool holds = M % P == 0 && backward == 2;
+    const cs_time least = 2 * (cs_time)(2 * W * M + P - 1) * (2 + backward) * CS_PS_PER_SEC;
+    if (holds)
+        expect_int(row, least, run.simulation.trace.makespan);
+    else if (run.simulation.trace.makespan < least)
+        fail_msg("%s: faster than the last device can compute", row);
+    expect_int(row, holds ? 2 : 0, uniform_run_check_forms(row, &run));
+    scenario_run_finish(&run);
+}
+
+static void test_hanayo_forms(void **state)
+{
+    (void)state;
+    for (uint32_t P = 1; P <= 6; P++)
+        for (uint32_t W = 1; W <= 3; W++)
+            for (uint32_t M = 1; M <= 3 * P; M++)
+                for (uint32_t backward = 1; backward <= 4; backward++)
+                    check_hanayo(P, W, M, backward);
 }
 
 /* The forms of zb_h1 and zb_h2 with f, b, w. */
@@ -415,13 +463,10 @@ static void test_third_of_1f1b(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_interleaved_forms),
-        cmocka_unit_test(test_zero_bubble_forms),
-        cmocka_unit_test(test_vee),
-        cmocka_unit_test(test_dual),
-        cmocka_unit_test(test_eager),
-        cmocka_unit_test(test_third_of_1f1b),
+        cmocka_unit_test(test_orders),       cmocka_unit_test(test_interleaved_forms),
+        cmocka_unit_test(test_hanayo_forms), cmocka_unit_test(test_zero_bubble_forms),
+        cmocka_unit_test(test_vee),          cmocka_unit_test(test_dual),
+        cmocka_unit_test(test_eager),        cmocka_unit_test(test_third_of_1f1b),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 
 #define SCHEDULES                                                                                  \
     "sequential, dp, gpipe, 1f1b, pipedream, pipedream_2bw, nf1b, interleaved_1f1b, zb_h1, "       \
-    "zb_h2, zb_v, dualpipe_v, periodic, cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
+    "zb_h2, zb_v, dualpipe_v, hanayo, periodic, cdp_dp, cdp_v1, cdp_v2, cdp_freshest, custom"
 #define TOPOLOGIES                                                                                 \
     "ideal, ring, nvlink_switch, pcie, pcie_tree, nvlink_mesh, dgx1, nvswitch, torus, dragonfly, " \
     "leaf_spine, "                                                                                 \

@@ -35,6 +35,7 @@ typedef struct entry {
     const char *stands_for;     /* JSON that a machine or a model abbreviates; or NULL */
     const char *section;        /* section of a scenario that stands_for belongs to */
     const char *family;         /* family of a model, or its own name; or "" */
+    const char *search;         /* how searches for plans try a schedule; or NULL */
     const cs_term *term;        /* or NULL */
     bool is_runtime;
     const cs_facts_kind *kind; /* kind of a description with aliases; or NULL */
@@ -57,9 +58,20 @@ static const cs_field *fields_of(const entry *one, cs_arena *arena)
 static bool schedule_at(size_t i, entry *out)
 {
     const cs_schedule *at = cs_schedules[i];
-    if (at)
-        *out = (entry){at->name, at->summary, at->source, at->fields, at->formulas};
-    return at != NULL;
+    if (!at)
+        return false;
+    *out = (entry){at->name, at->summary, at->source, at->fields, at->formulas};
+    if (at->search == CS_SEARCH_NEVER)
+        return true;
+    size_t used =
+        (size_t)snprintf(out->text, sizeof(out->text), "`sim advise` tries it%s%s%s",
+                         at->search == CS_SEARCH_ON_REQUEST ? " on request" : "",
+                         at->stages.name ? ", with " : "", at->stages.name ? at->stages.name : "");
+    for (size_t k = 0; at->stages.name && at->stages.tried[k] > 0; k++)
+        used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, "%s%u",
+                                 k > 0 ? ", " : " ", at->stages.tried[k]);
+    out->search = out->text;
+    return true;
 }
 
 static bool planner_at(size_t i, entry *out)
@@ -599,6 +611,10 @@ static void print_details(const entry *one, FILE *out)
                            formula->comparison ? " (for comparison only)" : "");
         cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
     }
+    if (one->search) {
+        fputs("      ", out);
+        cs_wrap(out, 6, 6, CS_WRAP_REPORT, one->search);
+    }
     for (const cs_field *field = shown_fields(one, &arena); field->name; field++) {
         char expected[160], line[256];
         cs_field_expected(field, expected, sizeof(expected));
@@ -744,6 +760,8 @@ static void print_markdown_entry(const entry *one, FILE *out)
         fputs(". Source: ", out);
         print_escaped(one->source, out);
     }
+    if (one->search)
+        fprintf(out, ". %s", one->search);
     fputs(".\n\n", out);
     if (one->stands_for) {
         const int used = fprintf(out, "```json\n\"%s\": ", one->section);

@@ -142,7 +142,7 @@ static const cs_h5_column plans[] = {
     SIZE("micro_samples", MICRO_SAMPLES, "samples of a micro-batch"),
     SIZE("micro_batches", MICRO_BATCHES, "micro-batches of a step"),
     SIZE("stages_per_device", CHUNKS, "stages per pipeline rank (virtual pipeline size)"),
-    CHOICE("schedule", SCHEDULE, cs_advise_schedule_names, "the training schedule"),
+    CHOICE("schedule", SCHEDULE, cs_schedule_names, "the training schedule"),
     CHOICE("recompute", RECOMPUTE, cs_advise_recompute_names, "what is computed again"),
     CHOICE("inner", INNER, cs_advise_order_names, "the axis with neighbouring devices"),
     CHOICE("osdp", OSDP, no_yes, "OSDP chose which layers are sharded"),

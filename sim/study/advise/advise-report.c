@@ -231,7 +231,7 @@ static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_er
     if (!front)
         return cs_error_no_memory(error);
     fprintf(out, "\n* Pareto front of step time and memory (up to %gx the best time%s)\n",
-            advice->base.section.front, all ? "" : ", points >= 1 % apart");
+            advice->base.section.front, all ? "" : "; each saves at least 1 % of memory");
     for (uint32_t k = 0; k < n; k++) {
         const double peak = (double)advice->outcomes[front[k].candidate].step.peak;
         if (!all && peak > worth * before)

@@ -1,13 +1,14 @@
 #include "sim/study/advise/advise-section.h"
 
+#include "schedules/schedule.h"
+#include "sim/base/text.h"
+
 #include <math.h>
+#include <string.h>
 
 enum { MOST = 1 << 20 };
 
 const char *const cs_advise_recompute_names[] = {"none", "selective", "full", NULL};
-const char *const cs_advise_schedule_names[] = {"sequential", "1f1b",  "gpipe", "interleaved_1f1b",
-                                                "zb_h1",      "zb_h2", "zb_v",  "dualpipe_v",
-                                                NULL};
 const char *const cs_advise_order_names[] = {"data", "pipeline", NULL};
 
 static const cs_field size_field = {"size", CS_FIELD_COUNT, .min = 1, .max = MOST};
@@ -16,8 +17,7 @@ static const cs_field chunks_field = {"stages_per_device", CS_FIELD_COUNT, .min 
 static const cs_field bucket_field = {"bucket", CS_FIELD_BYTES, .large = true};
 static const cs_field recompute_field = {"recompute", CS_FIELD_CHOICE,
                                          .choices = cs_advise_recompute_names};
-static const cs_field schedule_field = {"schedules", CS_FIELD_CHOICE,
-                                        .choices = cs_advise_schedule_names};
+static const cs_field schedule_field = {"schedules", CS_FIELD_TEXT};
 static const cs_field inner_field = {"inner", CS_FIELD_CHOICE, .choices = cs_advise_order_names};
 
 #define SIZES(key, text)                                                                           \
@@ -52,13 +52,14 @@ const cs_field cs_advise_fields[] = {
                        "pipeline, all samples of a data-parallel rank"),
     {"schedules", CS_FIELD_LIST, offsetof(cs_advise_section, schedules), .fallback = "",
      .of = &schedule_field, .least = 1, .each = true,
-     .doc = "schedules to try: sequential without a pipeline, the others with one; default: "
-            "all but gpipe and zb_h2",
+     .doc =
+         "schedules to try, of those that `sim list schedules` says are searched; default: all of "
+         "these but the ones on request",
      .shape = "name or [name, ...]"},
     {"stages_per_device", CS_FIELD_LIST, offsetof(cs_advise_section, stages_per_device),
      .fallback = "", .of = &chunks_field, .least = 1, .each = true,
-     .doc =
-         "for interleaved_1f1b: stages per device; default: 2, 4 and 8, as far as there are layers",
+     .doc = "stages per device, for schedules with a parameter for them; default: as `sim list "
+            "schedules` says, as far as there are layers",
      .shape = "number or [number, ...]"},
     {"recompute", CS_FIELD_LIST, offsetof(cs_advise_section, recompute), .fallback = "",
      .of = &recompute_field, .least = 1, .each = true,
@@ -92,11 +93,41 @@ const cs_field cs_advise_fields[] = {
     {0},
 };
 
+/* Puts positions in place of names. */
+static cs_status find_schedules(const cs_json_place *section, cs_arena *arena, cs_list *list,
+                                cs_error *error)
+{
+    const cs_json_place place = {.up = section, .key = "schedules"};
+    uint32_t *found = cs_arena_alloc(arena, list->n + 1ULL, sizeof(*found));
+    if (!found)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const char *name = ((const char *const *)list->items)[i];
+        cs_guess guess;
+        cs_guess_init(&guess, name);
+        bool known = false;
+        for (uint32_t k = 0; cs_schedules[k]; k++) {
+            if (cs_schedules[k]->search == CS_SEARCH_NEVER)
+                continue;
+            cs_guess_add(&guess, cs_schedules[k]->name);
+            if (strcmp(cs_schedules[k]->name, name) == 0) {
+                found[i] = k;
+                known = true;
+            }
+        }
+        if (!known)
+            return cs_json_invalid(&place, error, "unknown value %s", cs_guess_text(&guess));
+    }
+    list->items = found;
+    return CS_OK;
+}
+
 cs_status cs_advise_section_read(const cJSON *value, const char *path, cs_arena *arena,
                                  cs_advise_section *section, cs_error *error)
 {
     const cs_json_place root = {.file = path}, place = {.up = &root, .key = "advise"};
     *section = (cs_advise_section){0};
-    return cs_field_read(value, &place, (const cs_field *const[]){cs_advise_fields, NULL},
-                         (void *const[]){section}, arena, error);
+    CS_TRY(cs_field_read(value, &place, (const cs_field *const[]){cs_advise_fields, NULL},
+                         (void *const[]){section}, arena, error));
+    return find_schedules(&place, arena, &section->schedules, error);
 }

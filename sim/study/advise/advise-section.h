@@ -13,19 +13,6 @@ typedef enum cs_advise_recompute {
     CS_N_RECOMPUTES
 } cs_advise_recompute;
 
-/* Schedules that end every mini-batch with a flush, so that all plans train the same. */
-typedef enum cs_advise_schedule {
-    CS_ADVISE_SEQUENTIAL, /* without a pipeline */
-    CS_ADVISE_1F1B,
-    CS_ADVISE_GPIPE,
-    CS_ADVISE_INTERLEAVED,
-    CS_ADVISE_ZB_H1,
-    CS_ADVISE_ZB_H2,
-    CS_ADVISE_ZB_V,
-    CS_ADVISE_DUALPIPE_V,
-    CS_N_ADVISE_SCHEDULES
-} cs_advise_schedule;
-
 /* Which of two axes has the nearer devices. */
 typedef enum cs_advise_order {
     CS_ORDER_DATA,
@@ -34,14 +21,14 @@ typedef enum cs_advise_order {
 } cs_advise_order;
 
 /* As they stand in scenarios, in step with the enumerations; ended by NULL. */
-extern const char *const cs_advise_recompute_names[], *const cs_advise_schedule_names[],
-                                                          *const cs_advise_order_names[];
+extern const char *const cs_advise_recompute_names[], *const cs_advise_order_names[];
 
 typedef struct cs_advise_section {
     cs_list devices, tensor, filter, channel, space, context, pipeline, expert; /* uint32_t */
     cs_list zero, micro_batch, stages_per_device;                               /* uint32_t */
     cs_list bucket;                                                             /* int64_t */
-    cs_list recompute, schedules, inner; /* uint32_t, of the enumerations */
+    cs_list recompute, inner; /* uint32_t, of the enumerations */
+    cs_list schedules;        /* uint32_t: positions in cs_schedules */
     bool sequence_parallel, osdp;
     bool exact;          /* each device of plans whose replicas differ is simulated by itself */
     int64_t memory;      /* bytes of a device; 0: the platform's */

@@ -42,7 +42,7 @@ static void write_zero(const cs_candidate *c, char *text)
 
 static void write_schedule(const cs_candidate *c, char *text)
 {
-    snprintf(text, TEXT, "%s", cs_advise_schedule_names[c->schedule]);
+    snprintf(text, TEXT, "%s", cs_schedule_names[c->schedule]);
 }
 
 static void write_batches(const cs_candidate *c, char *text)

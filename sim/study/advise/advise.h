@@ -12,8 +12,10 @@
  *     its bound on time is above the slowest of the `top`, above the best of its strategy and devices, and
  *     above the end of the front, or a plan was found that takes no more time than its bound on time and no
  *     more memory than its bound on memory.
- * First of all a few candidates that need little memory are simulated, until one fits, unless the
- * number of simulations is limited; OSDP's plans, which take long to make, come after all others.
+ * Unless the number of simulations is limited, a few candidates that need little memory are simulated
+ * first, until one fits. As soon as models have prices, while bounds are still made, the candidates
+ * that promise most by a rule of thumb (promise.h), for several parts of the memory: so the best plan
+ * so far is a good one early. OSDP's plans, which take long to make, come after all others.
  * Of those that cannot fit, at the end those are simulated whose bound on time is below all times
  * that were found, until there are none: what more memory would be worth. So the answers are those
  * of simulating all candidates, whatever the number of threads; with a budget that ran out, those

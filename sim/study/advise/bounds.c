@@ -4,6 +4,7 @@
 #include "sim/base/pool.h"
 #include "sim/run/scenario/planning.h"
 #include "sim/run/simulate.h"
+#include "sim/study/advise/promise.h"
 #include "topologies/route.h"
 
 #include <math.h>
@@ -60,10 +61,8 @@ static double sharded_time(const cs_candidate *c, const cs_pass_order *order,
     return bound * (1 - margin);
 }
 
-/* What of a stage rests on one place, with the shards that the mesh makes
- * (sim/run/scenario/build-mesh.c, settle_shards). */
-static double resting(const cs_advise_base *base, const cs_candidate *c, const cs_priced *priced,
-                      const cs_stage_price *stage)
+double cs_resting(const cs_advise_base *base, const cs_candidate *c, const cs_priced *priced,
+                  const cs_stage_price *stage)
 {
     const bool by_layer = base->has_rules || c->more;
     const cJSON *parallel = cs_json_member(base->document, "parallel");
@@ -93,7 +92,7 @@ double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c,
         double bytes = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
             const uint32_t s = cs_pass_stage(c, order, r, k);
-            bytes += resting(base, c, priced, &priced->stages[s]) +
+            bytes += cs_resting(base, c, priced, &priced->stages[s]) +
                      order->in_flight[s] * priced->stages[s].kept;
         }
         bound = most(bound, bytes);
@@ -135,7 +134,7 @@ double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c,
         most_kept = most(most_kept, kept);
         inverse += 1 / kept;
     }
-    const double rests = resting(base, c, like, &all);
+    const double rests = cs_resting(base, c, like, &all);
     const double mean = (rests + least_kept * all.kept) / c->pipeline;
     return most(mean, (rests / most_kept + all.kept) / inverse) * (1 - margin);
 }
@@ -144,65 +143,77 @@ double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c,
 
 /* Candidates whose layers are divided and computed alike have the same model. Experts are divided
  * over what pipelines leave. */
-static bool have_one_model(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+static bool have_one_model(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
-    (void)node;
+    (void)even;
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
            a->space == b->space && a->context == b->context && a->expert == b->expert &&
            (a->expert == 1 || a->pipeline == b->pipeline) && a->micro_samples == b->micro_samples &&
            a->recompute == b->recompute && a->more == b->more;
 }
 
-/* What schedules with the same stages differ in: where they are, and what exchanges with experts
- * take that one of them hides. */
-static uint32_t price_kind(const cs_candidate *c)
+/* Whether both have their stages on the same ranks. */
+static bool have_like_ranks(const cs_candidate *a, const cs_candidate *b)
 {
-    if (!cs_candidate_is_vee(c))
-        return CS_ADVISE_1F1B;
-    return c->expert > 1 ? c->schedule : CS_ADVISE_ZB_V;
+    return a->chunks == 1 ? b->chunks == 1
+                          : b->chunks > 1 && cs_candidate_schedule(a)->mesh.holders ==
+                                                 cs_candidate_schedule(b)->mesh.holders;
+}
+
+/* Whether their schedules hide as much of exchanges with experts, in as many passes. */
+static bool hide_alike(const cs_candidate *a, const cs_candidate *b)
+{
+    const double hidden = cs_candidate_schedule(a)->expert_overlap;
+    const double other = cs_candidate_schedule(b)->expert_overlap;
+    return a->expert == 1 || a->schedule == b->schedule ||
+           (a->chunks == 1 && !(hidden > 0) && !(other > 0));
 }
 
 /* Whether what passes take does not depend on where stages are: layers are divided within even
- * nodes. */
-static bool is_even(const cs_candidate *c, uint32_t node)
+ * blocks. */
+static bool is_even(const cs_candidate *c, const cs_even_blocks *even)
 {
-    return node > 0 && c->expert == 1 && !c->more && node % (c->layer * c->space * c->context) == 0;
+    bool found = false;
+    for (uint32_t k = 0; k < even->n && !found; k++)
+        found = even->sizes[k] == cs_candidate_places(c);
+    return found && c->expert == 1 && !c->more;
 }
 
-static bool have_one_place(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+static bool have_one_place(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
-    return have_one_model(a, b, node) && a->pipeline == b->pipeline && a->inner == b->inner &&
-           a->chunks == b->chunks && price_kind(a) == price_kind(b);
+    return have_one_model(a, b, even) && a->pipeline == b->pipeline && a->inner == b->inner &&
+           a->chunks == b->chunks && have_like_ranks(a, b) && hide_alike(a, b);
 }
 
 /* Those with the same stages and micro-batches have the same prices. */
-static bool have_one_price(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+static bool have_one_price(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
-    if (!is_even(a, node))
-        return have_one_place(a, b, node);
-    return have_one_model(a, b, node) && a->pipeline * a->chunks == b->pipeline * b->chunks;
+    if (!is_even(a, even))
+        return have_one_place(a, b, even);
+    return have_one_model(a, b, even) && a->pipeline * a->chunks == b->pipeline * b->chunks;
 }
 
-static bool have_one_sharded_price(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+static bool have_one_sharded_price(const cs_candidate *a, const cs_candidate *b,
+                                   const cs_even_blocks *even)
 {
-    return have_one_place(a, b, node) && a->zero == b->zero && a->bucket == b->bucket;
+    return have_one_place(a, b, even) && a->zero == b->zero && a->bucket == b->bucket;
 }
 
-static bool have_one_order(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+static bool have_one_order(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
-    (void)node;
+    (void)even;
     return a->schedule == b->schedule && a->pipeline == b->pipeline && a->chunks == b->chunks &&
            a->micro_batches == b->micro_batches;
 }
 
 /* Those with the same devices at the same places of a mesh, and messages between the same ranks. */
-static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
-    (void)node;
+    (void)even;
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
            a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
            a->data == b->data && a->expert == b->expert && a->inner == b->inner &&
-           (a->chunks > 1) == (b->chunks > 1) && cs_candidate_is_vee(a) == cs_candidate_is_vee(b);
+           have_like_ranks(a, b);
 }
 
 /* Communication slows no computation down: what is beside the only micro-batch, like sums of
@@ -215,23 +226,19 @@ static bool drop_slowdown(cJSON *document)
     return none && cJSON_AddNumberToObject(none, "factor", 1);
 }
 
-/* The stages of a rank, in the order of the forwards: two of a V, or each P-th. */
-static uint32_t stage_of_rank(const cs_candidate *c, uint32_t rank, uint32_t k)
-{
-    const uint32_t ranks = c->pipeline;
-    return cs_candidate_is_vee(c) && k > 0 ? 2 * ranks - 1 - rank : k * ranks + rank;
-}
-
 /* A rank's passes over its stages, with whole backwards. */
 static cJSON *passes_of_rank(const cs_candidate *c, uint32_t rank)
 {
+    const uint32_t n_stages = c->pipeline * c->chunks;
     const size_t each = sizeof("F0@4294967295 ");
     char *text = malloc(2 * each * c->chunks + 1);
     size_t n = 0;
-    for (uint32_t k = 0; text && k < c->chunks; k++)
-        n += (size_t)snprintf(text + n, each, "F0@%u ", stage_of_rank(c, rank, k));
-    for (uint32_t k = c->chunks; text && k > 0; k--)
-        n += (size_t)snprintf(text + n, each, "B0@%u ", stage_of_rank(c, rank, k - 1));
+    for (uint32_t s = 0; text && s < n_stages; s++)
+        if (cs_candidate_rank(c, s) == rank)
+            n += (size_t)snprintf(text + n, each, "F0@%u ", s);
+    for (uint32_t s = n_stages; text && s-- > 0;)
+        if (cs_candidate_rank(c, s) == rank)
+            n += (size_t)snprintf(text + n, each, "B0@%u ", s);
     if (text)
         text[n - 1] = '\0';
     cJSON *passes = text ? cJSON_CreateString(text) : NULL;
@@ -242,7 +249,7 @@ static cJSON *passes_of_rank(const cs_candidate *c, uint32_t rank)
 /* What a schedule hides by itself is hidden in all passes: in none of them there is less. */
 static bool price_overlap(const cs_candidate *c, cJSON *document)
 {
-    const cs_schedule *schedule = cs_schedule_find(cs_advise_schedule_names[c->schedule]);
+    const cs_schedule *schedule = cs_candidate_schedule(c);
     cJSON *collectives = cJSON_GetObjectItemCaseSensitive(document, "collectives");
     const char *fidelity = cJSON_GetStringValue(cs_json_member(collectives, "fidelity"));
     const bool delays = !fidelity || strcmp(fidelity, "flow") != 0;
@@ -251,9 +258,9 @@ static bool price_overlap(const cs_candidate *c, cJSON *document)
     return cJSON_AddNumberToObject(collectives, "expert_overlap", schedule->expert_overlap);
 }
 
-/* The schedules of a V ask for more micro-batches, or divide backwards: a whole backward may hide
- * more of an exchange than its halves do. And with a single micro-batch there is no other one that
- * hides exchanges. */
+/* The schedule itself may need more micro-batches, or split backwards: a whole backward may hide more
+ * of an exchange than its halves do. And a single micro-batch has none beside it that hides its
+ * exchanges. */
 static bool price_passes(const cs_candidate *c, cJSON *document)
 {
     cJSON *given = cJSON_GetObjectItemCaseSensitive(document, "schedule");
@@ -267,31 +274,23 @@ static bool price_passes(const cs_candidate *c, cJSON *document)
                 (passes = cJSON_AddArrayToObject(schedule, "device_tasks"));
     for (uint32_t r = 0; done && r < c->pipeline; r++)
         done = cJSON_AddItemToArray(passes, passes_of_rank(c, r));
-    for (uint32_t s = 0; done && s < c->chunks * c->pipeline; s++) {
-        const uint32_t r = s % c->pipeline;
-        const bool back = cs_candidate_is_vee(c) && s >= c->pipeline;
-        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(back ? c->pipeline - 1 - r : r));
-    }
+    for (uint32_t s = 0; done && s < c->chunks * c->pipeline; s++)
+        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(cs_candidate_rank(c, s)));
     return done && price_overlap(c, document);
 }
 
 /* One micro-batch, at a ZeRO stage. */
 static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of, uint32_t zero)
 {
-    const bool vee = of->pipeline > 1 && cs_candidate_is_vee(of);
-    const bool pairs = of->pipeline > 1 && of->chunks > 1 && of->expert > 1;
     cs_candidate c = *of;
     c.micro_batches = 1;
     c.zero = zero;
-    c.schedule = c.pipeline == 1 ? CS_ADVISE_SEQUENTIAL
-                 : c.chunks > 1  ? CS_ADVISE_INTERLEAVED
-                                 : CS_ADVISE_1F1B;
     cJSON *document = cs_candidate_document(base, &c);
     cJSON *model = cJSON_GetObjectItemCaseSensitive(document, "model");
     cJSON *batch = cJSON_CreateNumber((double)c.data * c.micro_samples);
     cJSON_DeleteItemFromObjectCaseSensitive(model, "batch_size");
     if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch)) {
-        if (drop_slowdown(document) && ((!vee && !pairs) || price_passes(of, document)))
+        if (drop_slowdown(document) && price_passes(of, document))
             return document;
         batch = NULL; /* the document's */
     }
@@ -659,6 +658,8 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
 
 /* ---- all of them ---- */
 
+enum { MOST_BLOCK = 256 }; /* devices that are compared with each other */
+
 /* Most models that are kept; a model is as large as all its layers and operators. */
 enum { MODELS_KEPT = 4096 };
 
@@ -799,8 +800,8 @@ static void raise(cs_bounds *bounds, uint32_t i, double time, double memory)
     bounds->memory[i] = most(bounds->memory[i], memory);
 }
 
-static void set_bounds(const cs_advise_base *base, const cs_candidates *candidates,
-                       cs_bounds *bounds, uint32_t i)
+static cs_status set_bounds(const cs_advise_base *base, const cs_candidates *candidates,
+                            cs_bounds *bounds, uint32_t i, cs_error *error)
 {
     const cs_candidate *c = &candidates->items[i];
     const cs_pass_order *order = cs_bounds_order(bounds, i);
@@ -814,6 +815,10 @@ static void set_bounds(const cs_advise_base *base, const cs_candidates *candidat
     if (!own->known && like->possible)
         raise(bounds, i, bounds->equal_speeds ? cs_rough_time(c, order, like) : 0,
               cs_rough_memory(base, c, order, like));
+    if (!like->possible || bounds->promises[i].time > 0)
+        return CS_OK;
+    return cs_promise_make(base, c, order, like, cs_bounds_parts(bounds, c).platform,
+                           &bounds->promises[i], error);
 }
 
 /* Times of messages between the first places of neighbouring stages, each alone on its links. */
@@ -855,7 +860,7 @@ cs_status cs_bounds_follow(const cs_advise_base *base, const cs_candidates *cand
     for (uint32_t r = 0; status == CS_OK && r < c->pipeline; r++) {
         double bytes = kept[r];
         for (uint32_t k = 0; k < c->chunks; k++)
-            bytes += resting(base, c, priced, &priced->stages[cs_pass_stage(c, order, r, k)]);
+            bytes += cs_resting(base, c, priced, &priced->stages[cs_pass_stage(c, order, r, k)]);
         memory = most(memory, bytes);
     }
     if (status == CS_OK)
@@ -885,7 +890,7 @@ cs_status cs_bounds_collect(const cs_advise_base *base, const cs_candidates *can
     }
     for (uint32_t i = bounds->first_candidate[price]; i != CS_NO_CANDIDATE;
          i = bounds->next_candidate[i])
-        set_bounds(base, candidates, bounds, i);
+        CS_TRY(set_bounds(base, candidates, bounds, i, error));
     return CS_OK;
 }
 
@@ -935,10 +940,10 @@ cs_status cs_bounds_price_some(const cs_advise_base *base, const cs_candidates *
                           .points = prices,
                           .n_points = n,
                           .jobs = jobs};
-    const cs_status status = cs_pool_run(&pool, progress, error);
+    cs_status status = cs_pool_run(&pool, progress, error);
     for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
         if (!(bounds->time[i] > 0)) /* else it has its rough bounds already */
-            set_bounds(base, candidates, bounds, i);
+            status = set_bounds(base, candidates, bounds, i, error);
     return status;
 }
 
@@ -951,37 +956,37 @@ static uint32_t mix(uint32_t hash, uint32_t value)
     return (hash ^ value) * 0x01000193u; /* FNV-1a, by words */
 }
 
-static uint32_t hash_model(const cs_candidate *c, uint32_t node)
+static uint32_t hash_model(const cs_candidate *c, const cs_even_blocks *even)
 {
     const uint32_t parts[] = {c->devices, c->method, c->layer,         c->space,
                               c->context, c->expert, c->micro_samples, c->recompute};
     uint32_t hash = 0x811c9dc5u;
-    (void)node;
+    (void)even;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         hash = mix(hash, parts[i]);
     return hash;
 }
 
-static uint32_t hash_price(const cs_candidate *c, uint32_t node)
+static uint32_t hash_price(const cs_candidate *c, const cs_even_blocks *even)
 {
-    return mix(hash_model(c, node), c->pipeline * c->chunks);
+    return mix(hash_model(c, even), c->pipeline * c->chunks);
 }
 
-static uint32_t hash_sharded(const cs_candidate *c, uint32_t node)
+static uint32_t hash_sharded(const cs_candidate *c, const cs_even_blocks *even)
 {
-    return mix(mix(mix(hash_price(c, node), c->zero), c->pipeline), c->inner);
+    return mix(mix(mix(hash_price(c, even), c->zero), c->pipeline), c->inner);
 }
 
-static uint32_t hash_mesh(const cs_candidate *c, uint32_t node)
+static uint32_t hash_mesh(const cs_candidate *c, const cs_even_blocks *even)
 {
     const uint32_t group = c->layer * c->space * c->context;
-    (void)node;
+    (void)even;
     return mix(mix(mix(mix(c->devices, group), c->expert), c->pipeline), c->inner);
 }
 
-static uint32_t hash_order(const cs_candidate *c, uint32_t node)
+static uint32_t hash_order(const cs_candidate *c, const cs_even_blocks *even)
 {
-    (void)node;
+    (void)even;
     return mix(mix(mix(mix(0x811c9dc5u, c->schedule), c->pipeline), c->chunks), c->micro_batches);
 }
 
@@ -994,21 +999,22 @@ static void finish_numbering(cs_numbering *numbers)
 
 static bool init_numbering(cs_numbering *numbers,
                            bool (*same)(const cs_candidate *a, const cs_candidate *b,
-                                        uint32_t node),
-                           uint32_t (*hash)(const cs_candidate *c, uint32_t node), uint32_t node)
+                                        const cs_even_blocks *even),
+                           uint32_t (*hash)(const cs_candidate *c, const cs_even_blocks *even),
+                           const cs_even_blocks *even)
 {
     *numbers = (cs_numbering){.same = same,
                               .hash = hash,
-                              .node = node,
+                              .even = *even,
                               .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
     return numbers->hashed != NULL;
 }
 
 static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
-    const uint32_t bucket = numbers->hash(&all->items[i], numbers->node) % BUCKETS;
+    const uint32_t bucket = numbers->hash(&all->items[i], &numbers->even) % BUCKETS;
     for (uint32_t p = numbers->hashed[bucket]; p > 0; p = numbers->next[p - 1])
-        if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i], numbers->node))
+        if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i], &numbers->even))
             return p - 1;
     return CS_NONE;
 }
@@ -1017,7 +1023,7 @@ static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *al
 static uint32_t number_of(cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
     const uint32_t found = find_number(numbers, all, i);
-    const uint32_t bucket = numbers->hash(&all->items[i], numbers->node) % BUCKETS;
+    const uint32_t bucket = numbers->hash(&all->items[i], &numbers->even) % BUCKETS;
     if (found != CS_NONE)
         return found;
     numbers->first[numbers->n] = i;
@@ -1049,7 +1055,7 @@ static bool grow_all(cs_bounds *b, size_t n)
            grow(&b->followed, n, sizeof(*b->followed)) && grow(&b->of, n, sizeof(*b->of)) &&
            grow(&b->sharded, n, sizeof(*b->sharded)) &&
            grow(&b->sharded_of, n, sizeof(*b->sharded_of)) && grow(&b->time, n, sizeof(*b->time)) &&
-           grow(&b->memory, n, sizeof(*b->memory));
+           grow(&b->memory, n, sizeof(*b->memory)) && grow(&b->promises, n, sizeof(*b->promises));
 }
 
 cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, cs_error *error)
@@ -1075,6 +1081,7 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
         }
         bounds->of[i] = price;
         bounds->time[i] = bounds->memory[i] = 0;
+        bounds->promises[i] = (cs_promise){0};
         bounds->next_candidate[i] =
             price < known ? bounds->first_candidate[price] : CS_NO_CANDIDATE;
         bounds->first_candidate[price] = i;
@@ -1112,45 +1119,91 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     return CS_OK;
 }
 
-/* Whether any two devices of a node are joined as the first two are, each by links that no other
- * device has. */
-static cs_status has_even_nodes(const cs_platform *platform, bool *even, cs_error *error)
+/* Compares the links of each block of neighbouring devices with the first block's. */
+typedef struct likeness {
+    const cs_platform *platform;
+    uint32_t *first, *link; /* room for the links of a route */
+    uint32_t *block,
+        *like;     /* per link: 1 + the only block that uses it; which of the first block */
+    uint32_t *now; /* per link of the first block: its twin in the latest block */
+} likeness;
+
+/* Whether the way from a to b in a block is like that in the first one. */
+static cs_status is_way_alike(likeness *l, uint32_t size, uint32_t block, uint32_t a, uint32_t b,
+                              bool *alike, cs_error *error)
 {
-    const uint32_t node = platform->node_devices;
-    uint32_t *links = malloc((platform->longest_route + (size_t)1) * sizeof(*links));
+    const cs_platform *on = l->platform;
     cs_route first, route;
-    cs_status status = links ? CS_OK : cs_error_no_memory(error);
-    *even = node > 1 && platform->n_devices % node == 0;
-    if (status == CS_OK && *even)
-        status = cs_route_find(platform, 0, 1, NULL, &first, error);
-    for (uint32_t a = 0; a < platform->n_devices && *even && status == CS_OK; a++)
-        for (uint32_t b = a / node * node; b < (a / node + 1) * node && *even; b++) {
-            if (a == b)
-                continue;
-            status = cs_route_find(platform, a, b, links, &route, error);
-            if (status != CS_OK)
-                break;
-            *even = (route.n == 1 || route.n == 2) && platform->links[links[0]].from == a &&
-                    platform->links[links[route.n - 1]].to == b && route.latency == first.latency &&
-                    !(route.bandwidth < first.bandwidth) && !(route.bandwidth > first.bandwidth);
+    CS_TRY(cs_route_find(on, a, b, l->first, &first, error));
+    CS_TRY(cs_route_find(on, block * size + a, block * size + b, l->link, &route, error));
+    *alike = route.n == first.n;
+    for (uint32_t k = 0; k < route.n && *alike; k++) {
+        const uint32_t at = l->link[k], like = l->first[k];
+        if (l->block[at] == 0 && l->block[l->now[like]] != block + 1) {
+            l->block[at] = block + 1;
+            l->like[at] = like;
+            l->now[like] = at;
         }
-    free(links);
+        *alike = l->block[at] == block + 1 && l->like[at] == like && l->now[like] == at &&
+                 on->links[at].latency == on->links[like].latency &&
+                 !(on->links[at].bandwidth < on->links[like].bandwidth) &&
+                 !(on->links[at].bandwidth > on->links[like].bandwidth);
+    }
+    return CS_OK;
+}
+
+/* Whether each block of `size` neighbouring devices is joined by links that no other block uses, as
+ * the first one is: then exchanges within blocks take the same on all of them. */
+static cs_status are_blocks_alike(const cs_platform *platform, uint32_t size, bool *alike,
+                                  cs_error *error)
+{
+    const uint32_t node = platform->node_devices, rack = platform->rack_devices;
+    const size_t links = platform->n_links, longest = platform->longest_route;
+    *alike = node > 1 && platform->n_devices % node == 0 && platform->n_devices % size == 0 &&
+             (node % size == 0 || size % node == 0) && rack % size == 0;
+    if (!*alike || size == 1)
+        return CS_OK;
+    uint32_t *room = calloc(3 * links + 2 * longest + 2, sizeof(*room));
+    if (!room)
+        return cs_error_no_memory(error);
+    likeness l = {.platform = platform,
+                  .first = room,
+                  .link = room + longest,
+                  .block = room + 2 * longest,
+                  .like = room + 2 * longest + links + 1,
+                  .now = room + 2 * longest + 2 * links + 1};
+    cs_status status = CS_OK;
+    for (size_t k = 0; k < links; k++)
+        l.now[k] = (uint32_t)links; /* no link, in no block */
+    for (uint32_t block = 0; block < platform->n_devices / size && *alike; block++)
+        for (uint32_t pair = 0; pair < size * size && *alike && status == CS_OK; pair++)
+            if (pair / size != pair % size)
+                status = is_way_alike(&l, size, block, pair / size, pair % size, alike, error);
+    free(room);
     return status;
 }
 
-static cs_status find_even_nodes(cs_bounds *bounds, cs_error *error)
+/* Over how many devices candidates divide layers within blocks that are alike, on all platforms. */
+static cs_status find_blocks(const cs_candidates *candidates, cs_bounds *bounds, cs_error *error)
 {
-    uint32_t node = bounds->whole.platform.node_devices;
     const cs_model *model = bounds->whole.model;
     bool even = bounds->equal_speeds && bounds->n_platforms > 0;
     for (uint32_t l = 0; l < model->n_layers; l++) /* stages on one device have no copies */
         even &= !model->layers[l].tied_to;
-    for (uint32_t i = 0; i < bounds->n_platforms && even; i++) {
-        const cs_platform *platform = &bounds->platforms[i].scenario.platform;
-        CS_TRY(has_even_nodes(platform, &even, error));
-        even &= platform->node_devices == node;
+    uint32_t tried[CS_BLOCKS_MAX], n_tried = 0;
+    for (uint32_t c = 0; c < candidates->n && even && n_tried < CS_BLOCKS_MAX; c++) {
+        const uint32_t size = cs_candidate_places(&candidates->items[c]);
+        bool alike = size <= MOST_BLOCK;
+        for (uint32_t k = 0; k < n_tried && alike; k++)
+            alike = tried[k] != size;
+        if (!alike)
+            continue;
+        tried[n_tried++] = size;
+        for (uint32_t i = 0; i < bounds->n_platforms && alike; i++)
+            CS_TRY(are_blocks_alike(&bounds->platforms[i].scenario.platform, size, &alike, error));
+        if (alike)
+            bounds->blocks.sizes[bounds->blocks.n++] = size;
     }
-    bounds->even_node = even ? node : 0;
     return CS_OK;
 }
 
@@ -1186,6 +1239,7 @@ void cs_bounds_finish(cs_bounds *bounds)
     free(bounds->of);
     free(bounds->time);
     free(bounds->memory);
+    free(bounds->promises);
     cs_arena_finish(&bounds->arena);
     *bounds = (cs_bounds){0};
 }
@@ -1202,13 +1256,13 @@ cs_status cs_bounds_begin(const cs_advise_base *base, const cs_candidates *candi
     if (status == CS_OK)
         status = make_platforms(base, candidates, bounds, error);
     if (status == CS_OK)
-        status = find_even_nodes(bounds, error);
-    const uint32_t node = bounds->even_node;
-    bool room = init_numbering(&bounds->models, have_one_model, hash_model, node);
-    room &= init_numbering(&bounds->prices, have_one_price, hash_price, node);
-    room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh, node);
-    room &= init_numbering(&bounds->order_numbers, have_one_order, hash_order, node);
-    room &= init_numbering(&bounds->sharded_numbers, have_one_sharded_price, hash_sharded, node);
+        status = find_blocks(candidates, bounds, error);
+    const cs_even_blocks *even = &bounds->blocks;
+    bool room = init_numbering(&bounds->models, have_one_model, hash_model, even);
+    room &= init_numbering(&bounds->prices, have_one_price, hash_price, even);
+    room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh, even);
+    room &= init_numbering(&bounds->order_numbers, have_one_order, hash_order, even);
+    room &= init_numbering(&bounds->sharded_numbers, have_one_sharded_price, hash_sharded, even);
     if (status == CS_OK)
         status = room ? cs_bounds_extend(candidates, bounds, error) : cs_error_no_memory(error);
     if (status != CS_OK)

@@ -4,7 +4,7 @@
  * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
  * passes: one micro-batch is simulated for all of them, without ZeRO. They must also have the same
  * mesh, as the place of a stage may change how long exchanges within layers take; except where
- * layers are divided within nodes whose devices are all joined alike, each by links of its own, and
+ * layers are divided over blocks of devices that are all joined alike, each by links of its own, and
  * no layers share weights. From it come f_s and b_s,
  * what stage s takes for a forward and a backward, from when all of its devices have begun to the
  * end of the last computation of the first one: with the exchanges within layers in between, which
@@ -12,9 +12,8 @@
  * for "fidelity": "flow" they are not, and where its rules divide some layers a pass has more
  * exchanges with the last micro-batch: then computations alone count.) A device does one pass at a
  * time (schedules/program.h), so that no pass takes less in any of the candidates: the halves of a
- * backward that is split compute as much as the whole, with the same exchanges. Rank r of P holds
- * the stages r, r + P, ..., or r and 2 P - 1 - r in the V of zb_v and dualpipe_v; x_r is the sum of
- * their f_s + b_s.
+ * backward that is split compute as much as the whole, with the same exchanges. Rank r holds stage r
+ * and perhaps later ones, as the schedule says; x_r is the sum of their f_s + b_s.
  *
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
@@ -107,19 +106,30 @@ typedef struct cs_devices_platform {
     cs_scenario scenario;
 } cs_devices_platform;
 
+/* Over how many neighbouring devices layers can be divided so that exchanges take the same wherever
+ * these are: blocks of this size, which begin at its multiples, are joined alike and apart. */
+enum { CS_BLOCKS_MAX = 16 };
+typedef struct cs_even_blocks {
+    uint32_t n, sizes[CS_BLOCKS_MAX];
+} cs_even_blocks;
+
 /* Numbers what candidates have in common. */
 typedef struct cs_numbering {
-    bool (*same)(const cs_candidate *a, const cs_candidate *b, uint32_t node);
-    uint32_t (*hash)(const cs_candidate *c, uint32_t node);
-    uint32_t node;                   /* cs_bounds.even_node */
+    bool (*same)(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even);
+    uint32_t (*hash)(const cs_candidate *c, const cs_even_blocks *even);
+    cs_even_blocks even;
     uint32_t *first, *hashed, *next; /* chains with one hash */
     uint32_t n;
 } cs_numbering;
 
+/* The likely time and memory of a candidate (promise.h): s, bytes; a time of 0: not known. */
+typedef struct cs_promise {
+    double time, memory;
+} cs_promise;
+
 typedef struct cs_bounds {
-    uint32_t n;         /* candidates that have bounds: the first ones */
-    uint32_t even_node; /* devices of a node, where each pair of devices exchanges the same bytes in
-                         * the same time, on all nodes; 0: not so, or not known */
+    uint32_t n; /* candidates that have bounds: the first ones */
+    cs_even_blocks blocks;
     cs_numbering models, prices, meshes, order_numbers, sharded_numbers;
     cs_sharded_price *sharded;   /* per number */
     uint32_t *sharded_of;        /* per candidate; CS_NO_CANDIDATE: none is of use */
@@ -132,6 +142,7 @@ typedef struct cs_bounds {
     uint32_t *next_candidate;    /* per candidate; CS_NO_CANDIDATE after the last one */
     uint32_t *of;                /* per candidate: which price */
     double *time, *memory;       /* per candidate: s, bytes; rough ones until its price is known */
+    cs_promise *promises;        /* per candidate, once its model has a price */
     struct cs_mesh_notes *notes; /* differences between places of meshes */
     cs_scenario whole;           /* the scenario itself, without a plan */
     int64_t capacity;            /* memory of the largest device; INT64_MAX: unlimited */
@@ -209,6 +220,11 @@ CS_MUST_CHECK cs_status cs_bounds_follow(const cs_advise_base *base,
                                          uint32_t i, cs_error *error);
 
 const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i);
+
+/* The bytes of a stage that rest on one place, with the shards that the mesh makes
+ * (sim/run/scenario/build-mesh.c, settle_shards). */
+double cs_resting(const cs_advise_base *base, const cs_candidate *candidate,
+                  const cs_priced *priced, const cs_stage_price *stage);
 
 /* T and M of one candidate, without the longest path. */
 double cs_bound_time(const cs_candidate *candidate, const cs_pass_order *order,

@@ -237,12 +237,23 @@ static values powers_or(const cs_list *list, uint32_t from, uint32_t most)
     return found;
 }
 
+static values schedules_or(const cs_list *list)
+{
+    values found;
+    if (take_listed(list, &found))
+        return found;
+    for (uint32_t i = 0; cs_schedules[i]; i++)
+        if (cs_schedules[i]->search == CS_SEARCH_ALWAYS)
+            add_value(&found, i);
+    return found;
+}
+
 /* ---- the product ---- */
 
 /* Which values each axis has on so many devices. */
 typedef struct axes {
     values layers[3]; /* of each cs_advise_method */
-    values space, context, pipeline, expert, zero, micro, chunks, schedules, recompute, inner;
+    values space, context, pipeline, expert, zero, micro, schedules, recompute, inner;
 } axes;
 
 static bool is_selective(const cs_advise_base *base)
@@ -267,9 +278,7 @@ static axes axes_of(const cs_advise_base *base, uint32_t devices)
         .expert = divisors_or(&s->expert, base->n_experts, devices),
         .zero = choices_or(&s->zero, 4, 0),
         .micro = powers_or(&s->micro_batch, 1, MOST_MICRO_SAMPLES),
-        .chunks = powers_or(&s->stages_per_device, 2, 8),
-        .schedules = choices_or(&s->schedules, CS_N_ADVISE_SCHEDULES,
-                                1u << CS_ADVISE_GPIPE | 1u << CS_ADVISE_ZB_H2),
+        .schedules = schedules_or(&s->schedules),
         .recompute = choices_or(&s->recompute, CS_N_RECOMPUTES,
                                 (base->divisible ? 0u : 1u << CS_RECOMPUTE_FULL) |
                                     (is_selective(base) ? 0u : 1u << CS_RECOMPUTE_SELECTIVE)),
@@ -325,7 +334,7 @@ static const cJSON *value_of(void *context, const char *key, cJSON *made)
     *made = (cJSON){.type = cJSON_True};
     if (strcmp(key, "/schedule/kind") == 0) {
         made->type = cJSON_String;
-        made->valuestring = (char *)(uintptr_t)cs_advise_schedule_names[c->schedule];
+        made->valuestring = (char *)(uintptr_t)cs_schedule_names[c->schedule];
         return made;
     }
     if (strcmp(key, "/parallel/rules") == 0 && c->more)
@@ -393,26 +402,21 @@ static cs_status vary_states(const making *m, cs_candidate c)
     return CS_OK;
 }
 
-/* A V has a stage down and one up on each rank; dualpipe_v a micro-batch for each of them. */
-static cs_status vary_vee(const making *m, cs_candidate c)
-{
-    const uint64_t n_stages = UINT64_C(2) * c.pipeline;
-    c.chunks = 2;
-    if (n_stages > m->base->n_layers ||
-        (c.schedule == CS_ADVISE_DUALPIPE_V && c.micro_batches < n_stages))
-        return CS_OK;
-    return vary_states(m, c);
-}
-
+/* How many stages a rank holds; each has at least one layer. */
 static cs_status vary_chunks(const making *m, cs_candidate c)
 {
-    if (cs_candidate_is_vee(&c))
-        return vary_vee(m, c);
-    if (c.schedule != CS_ADVISE_INTERLEAVED)
-        return vary_states(m, c);
-    for (uint32_t i = 0; i < m->axes->chunks.n; i++) {
-        c.chunks = m->axes->chunks.items[i];
-        if ((uint64_t)c.chunks * c.pipeline <= m->base->n_layers)
+    const cs_schedule *schedule = cs_candidate_schedule(&c);
+    const cs_stages_parameter *parameter = &schedule->stages;
+    values numbers = only(cs_schedule_stages_per_rank(schedule, 0));
+    if (!cs_schedule_has_micro_batches(schedule, c.micro_batches, c.pipeline))
+        return CS_OK;
+    if (parameter->name && !take_listed(&m->base->section.stages_per_device, &numbers))
+        for (uint32_t i = 0; parameter->tried[i] > 0; i++)
+            add_value(&numbers, cs_schedule_stages_per_rank(schedule, parameter->tried[i]));
+    for (uint32_t i = 0; i < numbers.n; i++) {
+        c.chunks = numbers.items[i];
+        if ((uint64_t)c.chunks * c.pipeline <= m->base->n_layers &&
+            (!parameter->name || c.chunks % parameter->each == 0))
             CS_TRY(vary_states(m, c));
     }
     return CS_OK;
@@ -422,7 +426,7 @@ static cs_status vary_schedule(const making *m, cs_candidate c)
 {
     for (uint32_t i = 0; i < m->axes->schedules.n; i++) {
         c.schedule = m->axes->schedules.items[i];
-        if ((c.schedule == CS_ADVISE_SEQUENTIAL) == (c.pipeline == 1))
+        if ((cs_candidate_schedule(&c)->mesh.pipeline == CS_LENGTH_ONE) == (c.pipeline == 1))
             CS_TRY(vary_chunks(m, c));
     }
     return CS_OK;
@@ -656,10 +660,10 @@ static bool fill_collectives(const cs_advise_base *base, cJSON *collectives)
 
 static bool fill_schedule(const cs_candidate *c, cJSON *schedule)
 {
-    return cJSON_AddStringToObject(schedule, "kind", cs_advise_schedule_names[c->schedule]) &&
+    const cs_stages_parameter *stages = &cs_candidate_schedule(c)->stages;
+    return cJSON_AddStringToObject(schedule, "kind", cs_schedule_names[c->schedule]) &&
            add_count(schedule, "micro_batches", c->micro_batches) &&
-           (c->schedule != CS_ADVISE_INTERLEAVED ||
-            add_count(schedule, "stages_per_device", c->chunks));
+           (!stages->name || add_count(schedule, stages->name, c->chunks / stages->each));
 }
 
 static bool fill_sections(const cs_advise_base *base, const cs_candidate *c, cJSON *to)
@@ -823,7 +827,7 @@ char *cs_candidate_text(const cs_candidate *c, char *text, size_t size)
         say(&w, ", pipeline ranks adjacent");
     if (c->bucket > 0)
         say(&w, ", buckets of %.3g MB", (double)c->bucket / 1e6);
-    say(&w, "; %s, %u micro-batch%s of %u", cs_advise_schedule_names[c->schedule], c->micro_batches,
+    say(&w, "; %s, %u micro-batch%s of %u", cs_schedule_names[c->schedule], c->micro_batches,
         c->micro_batches == 1 ? "" : "es", c->micro_samples);
     if (c->chunks > 1)
         say(&w, ", %u stages a device", c->chunks);

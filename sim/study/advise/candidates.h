@@ -8,8 +8,8 @@
  *
  * `data` and the number of micro-batches follow from the devices and the global batch, which stays
  * as it is. What cannot be is left out: sizes that do not divide the devices or the batch, more
- * stages than layers, dualpipe_v with fewer micro-batches than stages, experts over more places
- * than there are. Whether a layer can be divided so, the model says when it is priced (bounds.h).
+ * stages than layers, fewer micro-batches than the schedule needs, experts over more places than
+ * there are. Whether a layer can be divided so, the model says when it is priced (bounds.h).
  *
  * Gradients are summed in buckets of 25 MiB (Li et al., VLDB 2020, section 3.2.3) beside the last
  * backward where neither the scenario nor a runtime says how: summed after it, as a scenario
@@ -25,6 +25,7 @@
 #ifndef CS_ADVISE_CANDIDATES_H
 #define CS_ADVISE_CANDIDATES_H
 
+#include "schedules/schedule.h"
 #include "sim/run/scenario/runtime-section.h"
 #include "sim/run/scenario/scenario.h"
 #include "sim/study/advise/advise-section.h"
@@ -42,19 +43,29 @@ typedef struct cs_candidate {
     uint32_t space, context, pipeline, data, expert;
     uint32_t zero;
     uint32_t micro_samples, micro_batches;
-    uint32_t schedule;         /* cs_advise_schedule */
-    uint32_t chunks;           /* stages of a pipeline rank: 2 in a V, more than 1 if interleaved */
+    uint32_t schedule;         /* position in cs_schedules */
+    uint32_t chunks;           /* stages of a pipeline rank */
     uint32_t recompute, inner; /* cs_advise_recompute, cs_advise_order */
     int64_t bucket;            /* bytes; CS_BUCKET_GIVEN: as the scenario has it */
     const cJSON *more;         /* {"/json/pointer": value, ...}: OSDP's changes besides, or NULL */
     double replicated;         /* with OSDP: the fraction of the parameters that is not sharded */
 } cs_candidate;
 
-/* Its stages lie on the pipeline ranks like a V: rank r of P holds r and 2 P - 1 - r. In all other
- * schedules it holds r, r + P, ... */
-static inline bool cs_candidate_is_vee(const cs_candidate *candidate)
+static inline const cs_schedule *cs_candidate_schedule(const cs_candidate *candidate)
 {
-    return candidate->schedule == CS_ADVISE_ZB_V || candidate->schedule == CS_ADVISE_DUALPIPE_V;
+    return cs_schedules[candidate->schedule];
+}
+
+/* The pipeline rank that holds a stage. */
+static inline uint32_t cs_candidate_rank(const cs_candidate *candidate, uint32_t stage)
+{
+    return cs_schedule_rank(cs_candidate_schedule(candidate), candidate->pipeline, stage);
+}
+
+/* Neighbouring devices over which its layers are divided. */
+static inline uint32_t cs_candidate_places(const cs_candidate *candidate)
+{
+    return candidate->layer * candidate->space * candidate->context;
 }
 
 /* What candidates are made for; the document must live as long. */

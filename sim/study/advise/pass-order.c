@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const cs_stage_price alike = {
+    .forward = 1.0 / 3, .backward = 2.0 / 3, .weight_half = 1.0 / 3, .kept = 1};
+
 static double later(double a, double b)
 {
     return a > b ? a : b;
@@ -12,10 +15,9 @@ static double later(double a, double b)
 
 /* Passes are taken one by one, as the schedule makes them. */
 typedef struct walk {
-    const cs_stage_price *stages; /* NULL: each pass keeps 1, and takes no time */
+    const cs_stage_price *stages; /* NULL: all are `alike`, and messages take no time */
     const cs_pass_order *order;
     uint32_t n_ranks;
-    bool splits;
     double *ends;             /* per task */
     double *free;             /* per rank: when its latest pass has ended */
     double *kept, *most;      /* per rank: now, and the most until now */
@@ -26,13 +28,13 @@ typedef struct walk {
 /* A message over the boundary behind stage s has s + 1 bytes (make_job). */
 static double length_of(const walk *w, const cs_class *cls)
 {
-    if (!w->stages || cls->kind == CS_UPDATE)
+    if (cls->kind == CS_UPDATE)
         return 0;
     if (cls->kind == CS_TRANSFER) {
-        const cs_stage_price *of = &w->stages[cls->bytes - 1];
+        const cs_stage_price *of = w->stages ? &w->stages[cls->bytes - 1] : &alike;
         return cls->bytes - 1 == cls->stage ? of->down : of->up;
     }
-    const cs_stage_price *of = &w->stages[cls->stage];
+    const cs_stage_price *of = w->stages ? &w->stages[cls->stage] : &alike;
     return cls->kind == CS_FORWARD           ? of->forward
            : cls->kind == CS_BACKWARD        ? of->backward
            : cls->kind == CS_BACKWARD_WEIGHT ? of->weight_half
@@ -44,8 +46,7 @@ static double length_of(const walk *w, const cs_class *cls)
 static void count(walk *w, const cs_class *cls)
 {
     const uint32_t stage = cls->stage, rank = cls->device;
-    const double bytes = w->stages ? w->stages[stage].kept : 1;
-    w->splits |= cls->kind == CS_BACKWARD_WEIGHT;
+    const double bytes = w->stages ? w->stages[stage].kept : alike.kept;
     if (cls->kind == CS_FORWARD) {
         w->live[stage]++;
         w->kept[rank] += bytes;
@@ -95,8 +96,9 @@ static cs_status read_params(const cs_candidate *c, const cs_schedule *schedule,
     bool room = object && *params;
     if (schedule->micro_batches != CS_ONE_MICRO_BATCH)
         room = room && cJSON_AddNumberToObject(object, "micro_batches", c->micro_batches);
-    if (c->schedule == CS_ADVISE_INTERLEAVED)
-        room = room && cJSON_AddNumberToObject(object, "stages_per_device", c->chunks);
+    if (schedule->stages.name)
+        room = room && cJSON_AddNumberToObject(object, schedule->stages.name,
+                                               c->chunks / schedule->stages.each);
     const cs_status status =
         room ? cs_field_read(object, &place, (const cs_field *const[]){schedule->fields, NULL},
                              (void *const[]){*params}, arena, error)
@@ -109,7 +111,7 @@ static cs_status read_params(const cs_candidate *c, const cs_schedule *schedule,
 static cs_status walk_through(const cs_candidate *c, walk *w, cs_arena *arena, cs_error *error)
 {
     const uint32_t n = w->order->n_stages;
-    const cs_schedule *schedule = cs_schedule_find(cs_advise_schedule_names[c->schedule]);
+    const cs_schedule *schedule = cs_candidate_schedule(c);
     cs_model model = {.n_layers = n, .layers = cs_arena_alloc(arena, n, sizeof(*model.layers))};
     cs_layer_sum *sums = cs_arena_alloc(arena, n, sizeof(*sums));
     double *speeds = cs_arena_alloc(arena, w->n_ranks, sizeof(*speeds));
@@ -161,16 +163,13 @@ static cs_status follow(const cs_candidate *c, walk *w, cs_error *error)
 
 cs_status cs_pass_order_find(const cs_candidate *c, cs_pass_order *order, cs_error *error)
 {
-    const cs_schedule *schedule = cs_schedule_find(cs_advise_schedule_names[c->schedule]);
     const uint32_t n = c->pipeline * c->chunks;
     *order = (cs_pass_order){.n_stages = n, .rank = calloc(3 * (size_t)n, sizeof(*order->rank))};
     double *most = calloc(c->pipeline, sizeof(*most));
     uint32_t *held = calloc(c->pipeline, sizeof(*held)); /* stages of a rank so far */
     cs_status status = order->rank && most && held ? CS_OK : cs_error_no_memory(error);
     for (uint32_t s = 0; status == CS_OK && s < n; s++) {
-        order->rank[s] = s;
-        if (schedule->mesh.holders)
-            (void)schedule->mesh.holders(NULL, c->pipeline, s, &order->rank[s]);
+        order->rank[s] = cs_candidate_rank(c, s);
         const uint32_t r = order->rank[s];
         order->rank[n + r * c->chunks + held[r]++] = s;
     }
@@ -179,7 +178,8 @@ cs_status cs_pass_order_find(const cs_candidate *c, cs_pass_order *order, cs_err
         order->in_flight = order->rank + 2 * n;
         walk w = {.order = order, .most = most, .at_most = order->in_flight};
         status = follow(c, &w, error);
-        order->splits = w.splits;
+        order->splits = cs_candidate_schedule(c)->splits;
+        order->length = w.last;
     }
     free(held);
     free(most);

@@ -23,9 +23,11 @@ typedef struct cs_stage_price {
 /* Facts that follow from the order of a schedule. */
 typedef struct cs_pass_order {
     uint32_t n_stages;
-    bool splits;         /* it has halves of backwards */
-    uint32_t *rank;      /* per stage: its pipeline rank; the caller's, to free, */
-    uint32_t *by_rank;   /* and with it: the stages, by their ranks, */
+    bool splits;       /* it has halves of backwards */
+    double length;     /* the longest path where all stages take 1 for a micro-batch, a third of it
+                          * for the forward, and messages nothing */
+    uint32_t *rank;    /* per stage: its pipeline rank; the caller's, to free, */
+    uint32_t *by_rank; /* and with it: the stages, by their ranks, */
     uint32_t *in_flight; /* and per stage: micro-batches whose activations are there when
                           * its rank has most activations */
 } cs_pass_order;

@@ -116,6 +116,13 @@ static const cs_advice_row *find_row(const cs_advice *advice, uint32_t candidate
 /* A candidate in the queue, by its bound on time when it was put there. */
 typedef cs_found queued;
 
+/* How the promising plans of a part of the capacity turned out. */
+enum { N_PARTS = 4, MOST_TRIED = 256 };
+typedef struct hope {
+    double best, least; /* s: the fastest that was found; the least that one promised */
+    uint32_t failed;    /* simulated since the fastest was found */
+} hope;
+
 struct cs_advise_search {
     const cs_advise_options *options;
     cs_advice *advice;
@@ -131,10 +138,15 @@ struct cs_advise_search {
     uint32_t n_earlier;
     cs_timed_progress timed;
     bool stopped;
-    uint32_t n_settled;    /* for progress */
+    uint32_t n_settled;
+    double shown;          /* the largest part that progress showed as done */
     double tasks, seconds; /* that were simulated, and what that took */
-    double until; /* s of cs_clock_seconds: the end of the search and of examining what it found */
+    double start,
+        until; /* s of cs_clock_seconds: of the search, and the end of the search and of examining what it found */
     bool begun, has_osdp;
+    bool tries; /* promising plans early: not where the number of simulations is limited */
+    hope hopes[N_PARTS];
+    uint32_t tried[MOST_TRIED], n_tried; /* promising ones that were simulated */
 };
 
 static cs_candidate_state state_of(const cs_step *step)
@@ -289,13 +301,21 @@ cs_progress cs_timed_progress_of(cs_timed_progress *timed)
     return (cs_progress){is_in_time, timed};
 }
 
+/* Shows the larger part of two: of the plans, and of the time. It never shrinks. */
 static bool goes_on(void *context, const char *what, uint64_t done, uint64_t total)
 {
+    enum { STEPS = 1 << 20 };
     cs_advise_search *s = context;
     const cs_progress timed = cs_timed_progress_of(&s->timed);
+    const double now = cs_clock_seconds(), all = s->advice->candidates.n + 1.0;
     (void)what, (void)done, (void)total;
+    /* OSDP's plans come later, and a budget may end the search before all are settled */
+    s->shown = fmax(s->shown, s->n_settled / all);
+    if (s->timed.deadline < INFINITY)
+        s->shown = fmax(s->shown, (now - s->start) / (s->timed.deadline - s->start));
+    s->shown = fmin(s->shown, 1 - 1.0 / STEPS);
     const bool on =
-        cs_progress_step(&timed, "searching plans", s->n_settled, s->advice->candidates.n);
+        cs_progress_step(&timed, "searching plans", (uint64_t)(s->shown * STEPS), STEPS);
     s->stopped = s->stopped || (!on && !s->timed.late);
     return !s->stopped && !s->timed.late;
 }
@@ -329,7 +349,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
         return cs_bounds_collect(&advice->base, &advice->candidates, &advice->bounds,
                                  item->point & ~PRICE_POINT, item, error);
     cs_candidate_outcome *outcome = &advice->outcomes[item->point];
-    s->n_settled++;
+    s->n_settled += outcome->state == CS_CANDIDATE_OPEN; /* else it was left out before */
     if (item->status != CS_OK)
         return settle_failure(s, item, error);
     memcpy(&outcome->step, item->value, sizeof(outcome->step));
@@ -397,8 +417,8 @@ static void take(cs_advise_search *s, uint32_t i, points *round)
     cs_candidate_outcome *outcome = &s->advice->outcomes[i];
     s->n_simulated++;
     if (s->earlier && s->earlier[i].state != CS_CANDIDATE_OPEN) {
+        s->n_settled += outcome->state == CS_CANDIDATE_OPEN;
         *outcome = s->earlier[i];
-        s->n_settled++;
     } else {
         round->items[round->n_candidates++] = i;
     }
@@ -546,6 +566,72 @@ static cs_status choose(cs_advise_search *s, const cs_standing *standing, points
     return CS_OK;
 }
 
+/* ---- promising plans ---- */
+
+/* While bounds are still made, the plans that promise most are simulated: they are good answers early,
+ * and prune others. Each round takes one for each of these parts of the capacity. */
+static const double parts[N_PARTS] = {0.9, 0.5, 0.25, 0.12};
+
+static double promised_time(const cs_advice *advice, uint32_t i)
+{
+    return fmax(advice->bounds.promises[i].time, advice->bounds.time[i]);
+}
+
+/* The open plan that promises to be the fastest within so much memory, and differs from those that
+ * were tried before. */
+static uint32_t most_promising(const cs_advise_search *s, double memory, const points *round)
+{
+    const cs_advice *advice = s->advice;
+    const cs_bounds *bounds = &advice->bounds;
+    uint32_t best = CS_NO_CANDIDATE;
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const cs_priced *priced = &bounds->priced[bounds->of[i]];
+        if (advice->outcomes[i].state != CS_CANDIDATE_OPEN || !(bounds->promises[i].time > 0) ||
+            bounds->promises[i].memory > memory || bounds->memory[i] > memory ||
+            (priced->known && !priced->possible) ||
+            (best != CS_NO_CANDIDATE && promised_time(advice, i) >= promised_time(advice, best)))
+            continue;
+        bool taken = false; /* it, or one of its kind */
+        for (uint32_t k = 0; k < round->n_candidates && !taken; k++)
+            taken = round->items[k] == i;
+        for (uint32_t k = 0; k < s->n_tried && !taken; k++)
+            taken = cs_candidates_are_alike(&advice->candidates.items[s->tried[k]],
+                                            &advice->candidates.items[i]);
+        if (!taken)
+            best = i;
+    }
+    return best;
+}
+
+/* Adds the plans that promise most to a round. Once a few in turn have not been better than what was
+ * found before, only one that promises more than all of them is. */
+static void add_promising(cs_advise_search *s, points *round)
+{
+    enum { MOST_FAILED = 4 };
+    const cs_advice *advice = s->advice;
+    for (uint32_t k = 0; k < N_PARTS && round->n_candidates < CS_ADVISE_ROUND; k++) {
+        const double memory = parts[k] * (double)advice->bounds.capacity;
+        hope *of = &s->hopes[k];
+        double best = INFINITY;
+        for (uint32_t i = 0; i < advice->candidates.n; i++)
+            if (advice->outcomes[i].state == CS_CANDIDATE_SIMULATED &&
+                (double)advice->outcomes[i].step.peak <= memory)
+                best = fmin(best, advice->outcomes[i].step.time);
+        if (best < of->best)
+            of->failed = 0;
+        of->best = best;
+        const uint32_t i = most_promising(s, memory, round);
+        if (i == CS_NO_CANDIDATE || advice->bounds.time[i] >= best ||
+            (of->failed >= MOST_FAILED && promised_time(advice, i) >= of->least))
+            continue;
+        of->least = fmin(of->least, promised_time(advice, i));
+        of->failed++;
+        if (s->n_tried < MOST_TRIED)
+            s->tried[s->n_tried++] = i;
+        take(s, i, round);
+    }
+}
+
 /* Leaves time for examining the plans that would be shown. Each takes about as long as SIMULATIONS
  * of its step. */
 static void keep_time(cs_advise_search *s, const cs_standing *standing)
@@ -572,6 +658,8 @@ static cs_status do_round(cs_advise_search *s, bool *over, cs_error *error)
     free(standing.plans);
     if (status != CS_OK)
         return status;
+    if (s->tries)
+        add_promising(s, &round);
     *over = s->n_simulated == before && round.n_prices == 0;
     return run_round(s, &round, error);
 }
@@ -708,59 +796,8 @@ static cs_status settle_stop(const cs_advise_search *s, cs_status status, const 
     return status;
 }
 
-/* The open plan with the lowest bound on time of those whose bound on memory is below a part of the
- * capacity. */
-static uint32_t most_promising(const cs_advice *advice, double part)
-{
-    uint32_t best = CS_NO_CANDIDATE;
-    for (uint32_t i = 0; i < advice->candidates.n; i++) {
-        const double time = advice->bounds.time[i];
-        if (advice->outcomes[i].state == CS_CANDIDATE_OPEN && time > 0 &&
-            advice->bounds.memory[i] <= part * (double)advice->bounds.capacity &&
-            (best == CS_NO_CANDIDATE || time < advice->bounds.time[best]))
-            best = i;
-    }
-    return best;
-}
-
-/* Simulates the most promising plans that are known now, for several parts of the capacity: they are
- * answers early, and prune others. Whether they stay so when their bounds are no longer rough costs
- * less to find out than to simulate them. */
-static cs_status try_promising(cs_advise_search *s, cs_error *error)
-{
-    static const double parts[] = {0.9, 0.5, 0.25, 0.12};
-    enum { PARTS = sizeof(parts) / sizeof(parts[0]), MOST = 16 };
-    cs_advice *advice = s->advice;
-    points round = {.n_candidates = 0};
-    for (int k = 0, tried = 0; k < PARTS && goes(s); tried++) {
-        const uint32_t i = most_promising(advice, parts[k]);
-        bool taken = i == CS_NO_CANDIDATE || tried == MOST;
-        for (uint32_t t = 0; t < round.n_candidates; t++)
-            taken |= round.items[t] == i;
-        points price = {.n_candidates = 0};
-        if (!taken && is_refused(s, i)) {
-            s->n_settled++;
-            continue;
-        }
-        if (!taken && !is_priced(advice, i)) {
-            add_price(&price, advice->bounds.of[i]);
-            CS_TRY(run_round(s, &price, error));
-            continue;
-        }
-        if (!taken && !advice->bounds.followed[i]) {
-            CS_TRY(cs_bounds_follow(&advice->base, &advice->candidates, &advice->bounds, i, error));
-            continue;
-        }
-        if (!taken)
-            take(s, i, &round);
-        tried = 0;
-        k++;
-    }
-    return run_round(s, &round, error);
-}
-
 /* The first price of each model: a few at a time, in an order that has models of all kinds early. */
-static cs_status price_models(cs_advise_search *s, bool tries, cs_error *error)
+static cs_status price_models(cs_advise_search *s, cs_error *error)
 {
     enum { AT_ONCE = 16, PRIME = 7919 };
     const cs_progress progress = {goes_on, s};
@@ -778,8 +815,11 @@ static cs_status price_models(cs_advise_search *s, bool tries, cs_error *error)
         status = cs_bounds_price_some(&advice->base, &advice->candidates, batch, size,
                                       s->options->jobs, &progress, &advice->bounds, &why);
         status = settle_stop(s, status, &why, error);
-        if (status == CS_OK && tries && goes(s))
-            status = try_promising(s, error);
+        points round = {.n_candidates = 0};
+        if (status == CS_OK && s->tries && goes(s)) {
+            add_promising(s, &round);
+            status = run_round(s, &round, error);
+        }
     }
     free(listed);
     return status;
@@ -809,9 +849,9 @@ static cs_status add_osdp(cs_advise_search *s, cs_error *error)
     return cs_bounds_extend(&advice->candidates, &advice->bounds, error);
 }
 
-static cs_status settle_all(cs_advise_search *s, bool tries, cs_error *error)
+static cs_status settle_all(cs_advise_search *s, cs_error *error)
 {
-    CS_TRY(price_models(s, tries, error));
+    CS_TRY(price_models(s, error));
     if (goes(s))
         CS_TRY(enqueue(s, CS_CANDIDATE_OPEN, error));
     for (bool over = false; !over && goes(s);)
@@ -821,16 +861,15 @@ static cs_status settle_all(cs_advise_search *s, bool tries, cs_error *error)
 
 static cs_status run(cs_advise_search *s, cs_error *error)
 {
-    const bool tries = s->options->most == 0;
-    if (!s->begun && tries)
+    if (!s->begun && s->tries)
         CS_TRY(try_seeds(s, error));
     s->begun = true;
     if (goes(s))
-        CS_TRY(settle_all(s, tries, error));
+        CS_TRY(settle_all(s, error));
     if (goes(s) && !s->has_osdp) {
         CS_TRY(add_osdp(s, error));
         if (goes(s))
-            CS_TRY(settle_all(s, false, error));
+            CS_TRY(settle_all(s, error));
     }
     if (goes(s))
         CS_TRY(enqueue(s, CS_CANDIDATE_TOO_LARGE, error));
@@ -874,7 +913,10 @@ cs_status cs_advise_search_create(const cs_advise_options *options, cs_advice *a
     cs_advise_search *s = calloc(1, sizeof(*s));
     if (!s)
         return cs_error_no_memory(error);
-    *s = (cs_advise_search){.options = options, .advice = advice, .journal = {.file = -1}};
+    *s = (cs_advise_search){
+        .options = options, .advice = advice, .journal = {.file = -1}, .tries = options->most == 0};
+    for (uint32_t k = 0; k < N_PARTS; k++)
+        s->hopes[k] = (hope){.best = INFINITY, .least = INFINITY};
     const cs_status status = open_journal(s, error);
     if (status == CS_OK)
         *made = s;
@@ -897,6 +939,7 @@ cs_status cs_advise_search_run(cs_advise_search *s, double deadline, cs_error *e
 {
     s->timed = (cs_timed_progress){.inner = s->options->progress, .deadline = deadline};
     s->until = deadline;
+    s->start = s->begun ? s->start : cs_clock_seconds();
     cs_status status = run(s, error);
     say_cut(s);
     (void)cs_progress_step(s->options->progress, "searching plans", 1, 1);
