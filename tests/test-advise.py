@@ -118,8 +118,8 @@ class Advise(unittest.TestCase):
                     before = plan['peak_memory_bytes']
                     expected.append((plan['step_time_s'], before))
             out = self.sim('--top', '1', '-s', f'/advise/front={most}', *few).stdout
-            caption = (r'\n\* Pareto front of step time and memory \(up to ([0-9.]+)x the best time; '
-                       r'each saves at least 1 % of memory\)\n(.*?)\n\n')
+            caption = (r"\n\* Pareto front of step time and memory \(up to ([0-9.]+)x the best "
+                       r"time; each saves at least 1 % of memory\)\n(.*?)\n\n")
             front = re.search(caption, out, re.DOTALL)
             self.assertEqual(float(front[1]), most)
             shown = [line.split() for line in front[2].splitlines()
