@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every header compiles alone, and twice: check-headers.py SOURCE_ROOT BUILD_ROOT [COMPILER]...
 
-Flags come from the build's compile_commands.json. Compilers that are not there are left out; all but
-the first one are used with SIM_TESTS=long only, because .ci/run compiles everything with both.
+Flags come from the build's compile_commands.json. The first compiler that is there is used, and all
+with SIM_TESTS=long: .ci/run compiles everything with gcc and clang anyway.
 """
 import concurrent.futures
 import json

@@ -72,7 +72,8 @@ class OwnRuntime(unittest.TestCase):
                 if row['state'] == 'predicted':
                     first.setdefault(row['id'].split('/')[0], row['id'])
         points = [first[name] for name in ('torchtitan', 'llm-foundry', 'neusight', 'fms-fsdp')]
-        for selection in [f'id={name}' for name in points] + ['id=megatron-papers/korthikanti/22b*']:
+        points.append('megatron-papers/korthikanti/22b*')
+        for selection in (f'id={name}' for name in points):
             asked = ('validate', '--json', '--select', selection)
             expected = json.loads(run(*asked).stdout)['points'][:1]
             made = json.loads(run('validate', '--scenario', expected[0]['id']).stdout)

@@ -426,9 +426,9 @@ static void test_resolves_to_itself(void **state)
 
 /* ---- keys that change times and memory ---- */
 
-/* Four layers of 1 s, each of which gathers its weights in 1 s (half of 2 GB from the other
- * device). Without prefetch the gather of a layer begins when the layer before it has ended: 4 x (1
- * + 1) s. With 1, gathers after the first one are beside a layer: 1 + 4 s. */
+/* Four layers of 1 s. Each gathers its weights in 1 s: half of 2 GB comes from the other device.
+ * Without prefetch, the gather of a layer begins when the layer before it has ended: 4 x (1 + 1) s.
+ * With a prefetch of 1, only the first gather is exposed: 1 + 4 s. */
 static void test_prefetch(void **state)
 {
     static const struct {
@@ -459,9 +459,9 @@ static void test_prefetch(void **state)
     }
 }
 
-/* In bf16 a weight has 2 bytes and its gradient as many, or 4 if it is kept in fp32; and replicas
- * sum gradients in the type in which they are kept: in a ring of two, each of the four devices sends
- * twice the half of its gradients. */
+/* In bf16 a weight takes 2 bytes, and its gradient 2, or 4 if gradients are kept in fp32. Replicas
+ * sum gradients in the same type: in a ring of two, each of the four devices sends half of its
+ * gradients twice. */
 static void test_wide_gradients(void **state)
 {
     static const char *const types[] = {"weights", "fp32"};

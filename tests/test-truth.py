@@ -491,8 +491,8 @@ class Shipped(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        """Simulates them once: the second command takes them from the first one's journal, of which
-        a link is kept."""
+        """Simulates them once: a second link keeps the journal, and the second command takes all
+        results from it."""
         with tempfile.TemporaryDirectory(prefix='test-truth-') as folder:
             first, second = (os.path.join(folder, name + '.h5.journal') for name in 'ab')
             with subprocess.Popen([SIM, 'validate', '-o', 'a.h5'], cwd=folder, text=True,

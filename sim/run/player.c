@@ -739,8 +739,8 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A pass has to do with the memory of its stage alone: a search among the numbers of all layers at
- * the end of each pass would take most of the time of a deep pipeline. */
+/* Finds the numbers of a stage. To search the numbers of all layers at the end of each pass would
+ * take most of the time of a deep pipeline. */
 static cs_status find_numbers(cs_player *p, uint32_t stage, const numbers **out, cs_error *error)
 {
     const cs_stage *plan = &p->scenario->job.plan->stages[stage];

@@ -2,11 +2,11 @@
 """Small faults that unit tests should notice: mutants.py ROOT [-n N] [--seed S] [--seconds S]
 [--files FILE ...] [--tests NAME ...] [--folder FOLDER]
 
-N places in the C files are drawn: an operator becomes another one, operands are swapped, a number is
-off by one, a term is dropped. All faults are compiled into one build, in a copy of the tree, and the
-environment variable CS_MUTANT chooses one: thus a fault costs no compilation. The unit tests run
-once without a fault, which shows the faults that each of them reaches; then each fault runs the
-tests that reach it, the fastest first, until one fails. --seconds ends the campaign early, and says
+Draws N places in C files. There an operator becomes another one, operands are swapped, a number is
+off by one, or a term is dropped. All faults are compiled into one build, in a copy of the tree, and
+the environment variable CS_MUTANT chooses one, so a fault needs no compilation. The unit tests run
+once without a fault, which shows the faults that each test reaches. Then each fault runs the tests
+that reach it, the fastest first, until one fails. --seconds ends the campaign early, and says
 how many faults were tried. With --folder, the copy and its build stay for the next time.
 
 Some faults change nothing: a comparison of two values that are never equal, a size that is only
@@ -28,7 +28,8 @@ CORE = ('sim/core/engine/*.c', 'sim/core/lower/*.c', 'sim/model/allocator/*.c',
         'sim/model/split*.c', 'sim/model/net-local.c', 'sim/run/player.c', 'sim/run/allocations.c',
         'sim/run/resident-tensors.c', 'schedules/states.c', 'schedules/mesh.c',
         'schedules/stage-buffers.c', 'schedules/program*.c')
-TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|^[ \t]*#[^\n]*(?:\\\n[^\n]*)*'
+TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\''
+                   r'|^[ \t]*#[^\n]*(?:\\\n[^\n]*)*'
                    r'|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*'
                    r'|->|\+\+|--|<<=|>>=|<<|>>|[<>=!+\-*/%&|^]=|&&|\|\||\S', re.S | re.M)
 OTHER = {'+': '-', '-': '+', '*': '/', '/': '*', '%': '/', '<': '<=', '<=': '<', '>': '>=',
@@ -100,8 +101,8 @@ def bodies(tokens):
 
 
 def regions(tokens):
-    """(first, end, drops) of expressions in functions: conditions, results, assigned values; `drops`
-    is whether the value is added to something."""
+    """(first, end, drops) of expressions in functions: conditions, results, assigned values;
+    `drops`: the value is added to something."""
     for first, last in bodies(tokens):
         i = first
         while i < last:
@@ -144,7 +145,7 @@ def faults_in(text, tokens, first, end, drops):
         a, b, word = tokens[i]
         before = tokens[i - 1][2] if i > first else ''
         after = tokens[i + 1][2] if i + 1 < end else ''
-        binary = re.match(r'[\w)\]]', before) and before not in ('return', 'sizeof') and after != ')'
+        binary = re.match(r'[\w)\]]', before) and before != 'sizeof' and after != ')'
         if word in OTHER and binary and not re.search(r'\b(const|struct|_t|cs_\w+) *$',
                                                       text[max(start, a - 24):a]):
             yield f'{word} to {OTHER[word]}', put(a, b, OTHER[word])
@@ -183,8 +184,7 @@ def places(path, text):
 
 
 def apply(text, faults):
-    """The file with its faults, each of which CS_MUTANT turns on. Of regions in each other, the
-    inner ones are left out; they were removed before."""
+    """The file with its faults; CS_MUTANT turns one on. No region holds another one."""
     by_span = {}
     for fault in faults:
         by_span.setdefault(fault['span'], []).append(fault)
