@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Small faults that unit tests should notice: mutants.py ROOT [-n N] [--seed S] [--seconds S]
-[--files FILE ...] [--tests NAME ...] [--folder FOLDER]
+[--files FILE ...] [--tests NAME ...] [--folder FOLDER] [--slowest S]
 
 Draws N places in C files. There an operator becomes another one, operands are swapped, a number is
 off by one, or a term is dropped. All faults are compiled into one build, in a copy of the tree, and
@@ -296,7 +296,8 @@ def hunt(faults, tests, folder, end):
                 break
         place = f'{fault["path"]}:{fault["line"]}: {fault["what"]}: ' \
                 f'{" ".join(fault["was"].split())} -> {" ".join(fault["is"].split())}'
-        print(f'{"caught by " + by if by else f"MISSED by {len(able)} tests"}: {place}', flush=True)
+        found = f'caught by {by}' if by else f'MISSED by {len(able)} tests'
+        print(f'{fault["number"]} {found}: {place}', flush=True)
         if not by:
             missed.append((len(able), place))
     return tried, missed
@@ -311,6 +312,8 @@ def main():
     parser.add_argument('--files', nargs='+', help='instead of the core')
     parser.add_argument('--tests', nargs='+', help='instead of the whole suite of unit tests')
     parser.add_argument('--folder')
+    parser.add_argument('--slowest', type=float, default=float('inf'), metavar='S',
+                        help='leave out tests that take longer without a fault')
     parser.add_argument('--list', action='store_true', help='only print the faults')
     asked = parser.parse_args()
     end = time.monotonic() + asked.seconds
@@ -340,6 +343,7 @@ def main():
     programs = [os.path.relpath(t['cmd'][0], made) for t in tests]
     faults = build(texts, folder, faults, programs)
     baseline(tests, folder)
+    tests = [t for t in tests if t['seconds'] <= asked.slowest]
     tried, missed = hunt(faults, tests, folder, end)
     print(f'{tried} of {len(faults)} faults tried in {len({f["path"] for f in faults})} files; '
           f'{len(missed)} missed, {sum(n == 0 for n, _ in missed)} of them by no test reached')
