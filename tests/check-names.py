@@ -56,18 +56,19 @@ def asked_names(text):
             yield text.count('\n', 0, match.start()) + 1, match.group(1)
 
 
-def name_in(literal, names):
+def name_in(literal, names, longest):
     """The name that a literal is, or that it begins with."""
     word = literal.strip(' (').lower()
     if word in names:
         return word
-    return next((name for name in names
-                 if len(name) > 3 and re.match(re.escape(name) + r'[\s(-]', word)), None)
+    ends = (m.start() for m in re.finditer(r'[\s(-]', word) if 3 < m.start() <= longest)
+    return next((word[:end] for end in ends if word[:end] in names), None)
 
 
 def main():
     root = sys.argv[1]
     names = names_of(root)
+    longest = max(map(len, names))
     found, used = [], set()
     for folder in FOLDERS:
         for path in sorted(glob.glob(os.path.join(root, folder, '**/*.[ch]'), recursive=True)):
@@ -77,7 +78,7 @@ def main():
             with open(path, encoding='utf-8') as file:
                 text = file.read()
             for number, literal in asked_names(text):
-                name = name_in(literal, names)
+                name = name_in(literal, names, longest)
                 if name and (where, literal) in EXCEPTIONS:
                     used.add((where, literal))
                 elif name:

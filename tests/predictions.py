@@ -26,10 +26,17 @@ def run(*arguments):
     return done.stdout
 
 
+def files_of(name):
+    """The file of a run that comes with the program: without one, all of them are read."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'facts', 'points',
+                        name.split('/')[0] + '.json')
+    return [path] if os.path.exists(path) else []
+
+
 def scenario_hash(sim, name, files):
     """Of the scenario without its name; "-": the run cannot be expressed."""
-    done = subprocess.run([sim, 'validate', '--scenario', name, *files], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([sim, 'validate', '--scenario', name, *(files or files_of(name))],
+                          capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return '-'
     scenario = json.loads(done.stdout)

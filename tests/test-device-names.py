@@ -19,6 +19,7 @@ import tempfile
 import unittest
 
 import descriptions
+import predictions
 
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 # Papers name the devices of their figures.
@@ -95,8 +96,8 @@ def copy_of(folder, name, number):
 
 def scenario_of(point):
     """The scenario of a measured run, or None if it has none."""
-    done = subprocess.run([SIM, 'validate', '--scenario', point], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([SIM, 'validate', '--scenario', point, *predictions.files_of(point)],
+                          capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 

@@ -222,7 +222,8 @@ static void figures_need_no_report_of_each_device(void **state)
 /* Two layers of 1 s forward, 2 s backward and 1 GB of weights on two replicas that 1 GB/s joins,
  * whose states are sharded: 6 s of computation, half of 2 GB is sent in 1 s to scatter the sums of
  * gradients, and half in 1 s after the update to gather the weights, which the next mini-batch
- * needs. A step takes 8 s, whether one is simulated or several. */
+ * needs. A step takes 8 s, whether one is simulated or several. An epoch of 10 samples is two and a
+ * half steps. */
 static void one_step_is_as_long_as_several(void **state)
 {
     (void)state;
@@ -233,8 +234,9 @@ static void one_step_is_as_long_as_several(void **state)
             cs_error_init(&error);
             if (scenario_run_init(
                     &run, &error,
-                    "{'schema_version': 1, 'name': 't', 'iterations': %d, 'model': {'uniform': "
-                    "{'layers': 2, 'forward': '1 s', 'backward': '2 s', 'weights': '1 GB', "
+                    "{'schema_version': 1, 'name': 't', 'iterations': %d, 'dataset': 10, 'model': "
+                    "{'uniform': {'layers': 2, 'forward': '1 s', 'backward': '2 s', 'weights': '1 "
+                    "GB', "
                     "'activation': '1 B'}, 'batch_size': 4}, 'platform': {'topology': "
                     "'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', 'latency': '0 s'}, "
                     "'parallel': {'data': 2, 'zero': %d, 'accumulate': %s, 'bucket': '2 GB'}, "
@@ -247,6 +249,9 @@ static void one_step_is_as_long_as_several(void **state)
                           cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &of));
             expect_double("throughput", 0.5,
                           cs_run_figure_value(cs_run_figure_find("throughput_samples_per_s"), &of));
+            expect_double("mini-batches of an epoch", 2.5, run.simulation.epoch);
+            expect_double("epoch", 20,
+                          cs_run_figure_value(cs_run_figure_find("epoch_time_s"), &of));
             scenario_run_finish(&run);
         }
 }

@@ -17,9 +17,10 @@ import sys
 import tempfile
 
 # These measure this machine, or are interrupted after some time: no two runs print the same. What
-# Slurm and several hosts print comes from tests/campaigns/slurm.py and two-hosts.py.
-NOT_REPEATED = re.compile(r'^cc |^./example|\bsim (calibrate|replay)\b|measure\.sh|^timeout '
-                          r'|measured\.h5|--resume|'
+# Slurm and several hosts print comes from tests/campaigns/slurm.py and two-hosts.py. All measured
+# runs take a minute: test-truth.py predicts them, and compares the page.
+NOT_REPEATED = re.compile(r'^sim validate$|^cc |^./example|\bsim (calibrate|replay)\b|measure\.sh'
+                          r'|^timeout |measured\.h5|--resume|'
                           r'^sinfo|^sbatch|study-\d\.log|^mpirun|^echo \$\?|tests/campaigns')
 
 # Where a page's commands are run, if not at the top.

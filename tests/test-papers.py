@@ -82,6 +82,17 @@ def figures(name, *words, only=None, env=None):
     return sections(read(out, 'report.md'))
 
 
+COMPUTED = {}
+
+
+def computed(names):
+    """Figures from the scenarios of the tree; all tests share them."""
+    missing = [name for name in names if name not in COMPUTED]
+    if missing:
+        COMPUTED.update(figures(f'shared-{len(COMPUTED)}', only=missing))
+    return {name: COMPUTED[name] for name in names}
+
+
 def short(**changes):
     """A folder of scenarios, some with other values: name -> {pointer of "vary": values}."""
     folder = tempfile.mkdtemp(dir=FOLDER)
@@ -135,7 +146,7 @@ class Page(unittest.TestCase):
         known = ids()
         stated = sections(page() + '\n')
         self.assertEqual(list(stated), known, 'tests/test-papers.py --update writes the pages')
-        made = figures('all', only=[name for name in known if LONG or name not in SLOW])
+        made = computed([name for name in known if LONG or name not in SLOW])
         for name, body in made.items():
             self.assertEqual(stated[name].strip(), body.strip(), name)
 
@@ -189,7 +200,7 @@ class Rows(unittest.TestCase):
     def test_cdp_memory(self):
         """Means of shifted copies, added up at 20,000 times of a period, and from the layers that
         `sim model` prints."""
-        found = figures('memory', only=['cdp-fig4'])['cdp-fig4']
+        found = computed(['cdp-fig4'])['cdp-fig4']
         table = re.findall(r'^\| (\S+) \| (what .*?|with .*?) \| ([\d.]+) GB \| ([\d.]+) % \| '
                            r'([\d.]+) % \| ([\d.]+) % \|',
                            found, re.MULTILINE)
@@ -259,7 +270,7 @@ class Rows(unittest.TestCase):
     def test_proportional_times(self):
         """With times in proportion to samples N micro-batches take as long as their mini-batch, and
         the slower GPU, which is never idle, decides."""
-        made = figures('gain', only=['timeprest-fig15'])['timeprest-fig15']
+        made = computed(['timeprest-fig15'])['timeprest-fig15']
         for what, cells in rows(made).items():
             if 'does not hold' in cells and 'wait' not in what:
                 self.assertAlmostEqual(number(cells[4].split('samples it is')[1]), 1, delta=0.002)
@@ -269,7 +280,7 @@ class Rows(unittest.TestCase):
         names = [name for name in ids()
                  if re.match(r'cdp-fig[12]|timeprest-fig([579]|10)|madpipe-fig[235]', name)]
         self.assertEqual(len(names), 11)
-        for name, body in figures('slots', only=names).items():
+        for name, body in computed(names).items():
             for what, cells in rows(body).items():
                 if what and cells[0].startswith('caption'):  # one that the drawing contradicts
                     n = int(re.search(r'N = (\d+)', what)[1])
@@ -280,7 +291,7 @@ class Rows(unittest.TestCase):
     def test_memory_of_stages(self):
         """PipeDream's and TiMePReSt's peaks as `sim run` has them, with the cut that balances
         PipeDream."""
-        found = rows(figures('stages', only=['timeprest-fig16'])['timeprest-fig16'])
+        found = rows(computed(['timeprest-fig16'])['timeprest-fig16'])
         scenario = os.path.join(ROOT, 'scenarios', 'papers', 'timeprest-cifar.json')
         pipedream = json.loads(run('run', scenario, '--no-output', '--json'))
         path = os.path.join(FOLDER, 'vgg16.json')
@@ -330,7 +341,7 @@ class Rows(unittest.TestCase):
 
     def test_madpipe_patterns(self):
         """Delays of all patterns by a loop over whole stages, against proposition 1."""
-        found = rows(figures('groups', only=['madpipe-fig3'])['madpipe-fig3'])
+        found = rows(computed(['madpipe-fig3'])['madpipe-fig3'])
         stages, period = [(1, 2), (1, 2), (2, 4), (1, 2), (1, 2)], 6
         fewest = [math.inf] * len(stages)
         for delays in itertools.product(range(0, 4 * period), repeat=2):

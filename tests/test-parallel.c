@@ -1,5 +1,6 @@
 /* The section "parallel": inferred sizes, incompatible settings, and devices that are simulated on
  * behalf of others. */
+#include "sim/run/figures.h"
 #include "sim/run/scenario/scenario.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
@@ -423,6 +424,78 @@ static void test_resolves_to_itself(void **state)
     }
 }
 
+/* ---- keys that change times and memory ---- */
+
+/* Four layers of 1 s. Each gathers its weights in 1 s: half of 2 GB comes from the other device.
+ * Without prefetch, the gather of a layer begins when the layer before it has ended: 4 x (1 + 1) s.
+ * With a prefetch of 1, only the first gather is exposed: 1 + 4 s. */
+static void test_prefetch(void **state)
+{
+    static const struct {
+        const char *prefetch;
+        int64_t end; /* s, of the last forward */
+    } rows[] = {{"0", 8}, {"1", 5}};
+    (void)state;
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 s', "
+                "'backward': '2 s', 'weights': '2 GB', 'activation': '1 B'}, 'batch_size': 2}, "
+                "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s'}, "
+                "'parallel': {'zero': 3, 'prefetch': %s}, 'collectives': {'fidelity': 'analytic'}, "
+                "'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
+                rows[r].prefetch) != CS_OK)
+            fail_msg("%s", error.text);
+        cs_time end = 0;
+        for (uint32_t t = 0; t < run.simulation.graph.n_tasks; t++)
+            if (cs_graph_class(&run.simulation.graph, t)->kind == CS_FORWARD &&
+                run.simulation.trace.spans[t].end > end)
+                end = run.simulation.trace.spans[t].end;
+        expect_int(rows[r].prefetch, rows[r].end * CS_PS_PER_SEC, end);
+        scenario_run_finish(&run);
+    }
+}
+
+/* In bf16 a weight takes 2 bytes, and its gradient 2, or 4 if gradients are kept in fp32. Replicas
+ * sum gradients in the same type: in a ring of two, each of the four devices sends half of its
+ * gradients twice. */
+static void test_wide_gradients(void **state)
+{
+    static const char *const types[] = {"weights", "fp32"};
+    (void)state;
+    for (int64_t ratio = 1; ratio <= 2; ratio++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(&run, &error,
+                              "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'gpt', "
+                              "'parameters': {'layers': 2}, 'device': 'h100', 'precision': 'bf16', "
+                              "'batch_size': 8, 'gradients': '%s'}, 'platform': {'topology': "
+                              "'dgx-h100', 'devices': 4}, 'parallel': {'tensor': 2, 'data': 2}, "
+                              "'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
+                              types[ratio - 1]) != CS_OK)
+            fail_msg("%s", error.text);
+        const cs_graph *graph = &run.simulation.graph;
+        const cs_outcome of_run = {.scenario = &run.scenario, .simulation = &run.simulation};
+        const double sent =
+            cs_run_figure_value(cs_run_figure_find("moved_gradients_bytes"), &of_run);
+        int64_t weights = 0, gradients = 0;
+        for (uint32_t i = 0; i < graph->n_residents; i++)
+            if (graph->residents[i].device == 0) {
+                const cs_resident *of = &graph->residents[i];
+                weights += of->category == CS_MEMORY_WEIGHTS ? of->bytes : 0;
+                gradients += of->category == CS_MEMORY_GRADIENTS ? of->bytes : 0;
+            }
+        assert_true(weights > 0);
+        expect_int(types[ratio - 1], ratio * weights, gradients);
+        expect_double(types[ratio - 1], 4.0 * (double)(ratio * weights), sent);
+        scenario_run_finish(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +506,8 @@ int main(void)
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_resolves_to_itself),
         cmocka_unit_test(test_parts_of_messages),
+        cmocka_unit_test(test_prefetch),
+        cmocka_unit_test(test_wide_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

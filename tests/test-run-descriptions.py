@@ -16,7 +16,7 @@ import unittest
 ROOT = os.path.abspath(sys.argv.pop(2))
 SIM = os.path.abspath(sys.argv.pop(1))
 MEASUREMENT = ('id', 'measured', 'quality', 'unknown', 'features', 'peers')
-EACH = 4  # points of a file
+EACH = 1 if os.environ.get('SIM_SANITIZED') else 4  # points of a file
 
 
 def sim(*arguments, status=0, text=None):

@@ -45,6 +45,12 @@ typedef struct passages {
     uint32_t spare; /* first unused passage, or CS_NONE */
 } passages;
 
+/* The numbers in the tapes of a stage's layers, ascending, each once. */
+typedef struct numbers {
+    uint32_t n, capacity;
+    uint32_t *items;
+} numbers;
+
 /* A pass of a micro-batch over the layers of a stage, in one or several tasks. */
 typedef struct pass {
     uint32_t tasks;       /* that have not ended */
@@ -74,6 +80,7 @@ struct cs_player {
     tensors effects[CS_N_CATEGORIES];
     passages passages;
     uint32_t n_memories;    /* numbers of the tapes; 0: there are none */
+    numbers *of_stages;     /* per stage; none until its first pass ends */
     pass *passes;           /* per stage, item and direction */
     const cs_layer *layers; /* with tapes, or NULL */
     uint32_t n_rounds;      /* that have ended */
@@ -170,7 +177,8 @@ static bool find_tapes(cs_player *p)
             most_number(layers[l].backward_tape, layers[l].n_backward_tape, p->n_memories);
     }
     p->passes = calloc(n + 1, sizeof(*p->passes));
-    if (!p->passes)
+    p->of_stages = calloc(job->plan->n_stages, sizeof(*p->of_stages));
+    if (!p->passes || !p->of_stages)
         return false;
     count_passes(p);
     return true;
@@ -219,6 +227,9 @@ void cs_player_destroy(cs_player *p)
     }
     free(p->passages.items);
     free(p->waiting.items);
+    for (uint32_t s = 0; p->of_stages && s < p->scenario->job.plan->n_stages; s++)
+        free(p->of_stages[s].items);
+    free(p->of_stages);
     free(p->passes);
     free(p->owners);
     cs_caching_destroy(p->allocator);
@@ -712,17 +723,61 @@ static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_
     return CS_OK;
 }
 
+static bool add_numbers(numbers *of, const cs_tape_event *events, uint32_t n)
+{
+    if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1) + n,
+                           sizeof(*of->items)))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        of->items[of->n++] = events[i].memory;
+    return true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Finds the numbers of a stage. To search the numbers of all layers at the end of each pass would
+ * take most of the time of a deep pipeline. */
+static cs_status find_numbers(cs_player *p, uint32_t stage, const numbers **out, cs_error *error)
+{
+    const cs_stage *plan = &p->scenario->job.plan->stages[stage];
+    numbers *of = &p->of_stages[stage];
+    *out = of;
+    if (of->items)
+        return CS_OK;
+    for (uint32_t l = plan->first_layer; l < plan->end_layer; l++) {
+        const cs_layer *layer = &p->layers[l];
+        if (!add_numbers(of, layer->forward_tape, layer->n_forward_tape) ||
+            !add_numbers(of, layer->backward_tape, layer->n_backward_tape))
+            return cs_error_no_memory(error);
+    }
+    qsort(of->items, of->n, sizeof(*of->items), compare_numbers);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < of->n; i++)
+        if (n == 0 || of->items[i] != of->items[n - 1])
+            of->items[n++] = of->items[i];
+    of->n = n;
+    return CS_OK;
+}
+
 /* Behind a forward only what is kept stays, behind a backward nothing. */
 static cs_status end_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
+    const numbers *of;
     passage *at;
     if (--p->passes[pass_at(p, cls->stage, cls->kind, item)].tasks > 0)
         return CS_OK;
     p->unwaited++;
     CS_TRY(find_passage(p, cls, item, &at, error));
-    for (uint32_t i = 0; i < p->n_memories; i++)
-        if (at->blocks[i] != CS_NO_BLOCK && (cls->kind == CS_BACKWARD || at->keeps[i] == 0))
-            CS_TRY(free_memory(p, at, i, error));
+    CS_TRY(find_numbers(p, cls->stage, &of, error));
+    for (uint32_t i = 0; i < of->n; i++) {
+        const uint32_t m = of->items[i];
+        if (at->blocks[m] != CS_NO_BLOCK && (cls->kind == CS_BACKWARD || at->keeps[m] == 0))
+            CS_TRY(free_memory(p, at, m, error));
+    }
     if (cls->kind == CS_BACKWARD) {
         p->passes[pass_at(p, cls->stage, CS_FORWARD, item)].passage = 0;
         leave_passage(&p->passages, (uint32_t)(at - p->passages.items));
