@@ -61,8 +61,8 @@ def name_in(literal, names):
     word = literal.strip(' (').lower()
     if word in names:
         return word
-    return next((name for name in names
-                 if len(name) > 3 and re.match(re.escape(name) + r'[\s(-]', word)), None)
+    return next((name for name in names if len(name) > 3 and word.startswith(name)
+                 and word[len(name):][:1] in tuple(' \t\n(-')), None)
 
 
 def main():
