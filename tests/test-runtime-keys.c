@@ -876,6 +876,59 @@ static void writes_out_gelu(void **state)
     }
 }
 
+/* Of 2 tokens of 6 features in bf16, 24 bytes. Forward the half that is negated is read and written
+ * (a tensor), both halves are concatenated (2), two products with a sine and a cosine (2 each), and
+ * their sum (3): 10 in 5 kernels. Backward two products (4), a negation of a half (1), a stack (2),
+ * and the sum of both gradients (3): 10 in 5. A kernel for all of it moves 2 each way. */
+static void rotates_eagerly(void **state)
+{
+    (void)state;
+    for (int eager = 0; eager < 2; eager++) {
+        const cs_runtime_kernels kernels = {
+            .given = true, .fused = true, .eager_rotary = eager > 0};
+        cs_op_cost cost;
+        cs_net net = {0};
+        cs_error_init(&error);
+        cs_net_begin(&net, "n", &error);
+        cs_net_block(&net, "all");
+        const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 2), 8, 6);
+        cs_net_cross_entropy(&net, "loss", cs_net_rotary(&net, "rotary", x));
+        assert_int_equal(cs_net_end(&net), CS_OK);
+        cs_op_cost_of(&net, op_named(&net, "rotary"), 1, CS_PRECISION_BF16, &cost);
+        cs_runtime_kernels_fuse(&kernels, &net, op_named(&net, "rotary"), &cost);
+        expect_double("forward", (eager ? 10 : 2) * 24, cost.forward.bytes);
+        expect_double("backward", (eager ? 10 : 2) * 24, cost.backward_input.bytes);
+        expect_int("kernels", eager ? 5 : 1, cost.forward.launches);
+        expect_int("kernels backward", eager ? 5 : 1, cost.backward_input.launches);
+        cs_net_finish(&net);
+    }
+}
+
+/* A gate's activation has a kernel of its own, which reads and writes 24 bytes, or is part of the
+ * product with the other half. */
+static void divides_a_gate(void **state)
+{
+    (void)state;
+    for (int eager = 0; eager < 2; eager++) {
+        const cs_runtime_kernels kernels = {.given = true, .fused = true, .eager_gate = eager > 0};
+        cs_op_cost cost;
+        cs_net net = {0};
+        cs_error_init(&error);
+        cs_net_begin(&net, "n", &error);
+        cs_net_block(&net, "all");
+        const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 2), 8, 6);
+        const cs_tensor gate = cs_net_silu(&net, "silu", x);
+        cs_net_cross_entropy(&net, "loss", cs_net_mul(&net, "mul", gate, x));
+        assert_int_equal(cs_net_end(&net), CS_OK);
+        cs_op_cost_of(&net, op_named(&net, "silu"), 1, CS_PRECISION_BF16, &cost);
+        cs_runtime_kernels_fuse(&kernels, &net, op_named(&net, "silu"), &cost);
+        expect_double("forward", eager ? 2 * 24 : 0, cost.forward.bytes);
+        expect_int("kernels", eager, cost.forward.launches);
+        expect_int("backward", eager, cost.backward_input.launches > 0);
+        cs_net_finish(&net);
+    }
+}
+
 /* Four multiprocessors of 10^12 flop/s in all; sums of K products. Microseconds of tiles of 128 by
  * 128, or of 128 by 64 at 0.8, in waves of four:
  * 256 x 256, K = 64: four tiles, 2 x 256 x 256 x 64 flop: 8.388608
@@ -1111,6 +1164,8 @@ int main(void)
         cmocka_unit_test(moves_weights),
         cmocka_unit_test(scales_weights_apart),
         cmocka_unit_test(writes_out_gelu),
+        cmocka_unit_test(rotates_eagerly),
+        cmocka_unit_test(divides_a_gate),
         cmocka_unit_test(computes_tiles_in_waves),
         cmocka_unit_test(waits_for_the_host),
         cmocka_unit_test(starts_more_kernels),

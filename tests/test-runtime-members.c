@@ -389,7 +389,9 @@ static bool has_row(const char *key)
     bool found = strcmp(key, "/runtime/gradient_passes") == 0 ||   /* passes_over_gradients */
                  strcmp(key, "/runtime/counts_zeros") == 0 ||      /* counts_zeros */
                  strcmp(key, "/runtime/foreach_optimizer") == 0 || /* updates_in_steps */
-                 strcmp(key, "/runtime/written_out") == 0;         /* writes_out_activations */
+                 strcmp(key, "/runtime/eager_gate") == 0 ||   /* runtime-keys: divides_a_gate */
+                 strcmp(key, "/runtime/eager_rotary") == 0 || /* runtime-keys: rotates_eagerly */
+                 strcmp(key, "/runtime/written_out") == 0;    /* writes_out_activations */
     for (size_t i = 0; i < ROWS(effects) && !found; i++)
         found = strcmp(effects[i].key, key) == 0;
     return found;

@@ -157,6 +157,25 @@ static void write_out_gelu(const cs_op *op, cs_op_cost *cost)
     }
 }
 
+/* Rotary positions as PyTorch's operators, x cos + rotate(x) sin: half of x is negated and
+ * concatenated with the other half, two products and a sum; backward two products, a negation, a
+ * stack of both halves, and the sum of the two gradients of x (microsoft/Megatron-DeepSpeed at
+ * f4157bea, megatron/model/rotary_pos_embedding.py:42 to 72). */
+static void write_out_rotary(const cs_op *op, cs_op_cost *cost)
+{
+    enum { KERNELS = 5, MOVED = 1 + 2 + 2 * 2 + 3 };
+    const double bytes = MOVED * (double)cost->output_bytes;
+    const cs_pass_cost sum = cost->accumulate;
+    if (op->kind != CS_OP_ROTARY)
+        return;
+    cost->forward.bytes = bytes;
+    cost->forward.launches = KERNELS;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.bytes = bytes + sum.bytes;
+        cost->backward_input.launches = KERNELS + sum.launches;
+    }
+}
+
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost)
 {
@@ -164,6 +183,8 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
     if (!kernels->given || op->n_inputs == 0)
         return;
     order_attention(op, cost);
+    if (kernels->eager_rotary)
+        write_out_rotary(op, cost);
     if (!kernels->fused) {
         scale_apart(op, cost);
         if (kernels->written_out)
@@ -173,7 +194,7 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
     skip_masked(op, cost);
     if (op->kind == CS_OP_RMS_NORM || op->kind == CS_OP_LAYER_NORM) {
         fuse_norm(cost, (double)cost->output_bytes);
-    } else if (activation && kind_of_reader(net, op) == CS_OP_MUL) {
+    } else if (activation && !kernels->eager_gate && kind_of_reader(net, op) == CS_OP_MUL) {
         cost->forward = cost->backward_input = cost->accumulate = (cs_pass_cost){0};
     } else if (op->kind == CS_OP_DROPOUT && kind_of_reader(net, op) == CS_OP_ADD) {
         cost->forward = (cs_pass_cost){0};

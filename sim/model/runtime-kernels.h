@@ -63,6 +63,8 @@ typedef struct cs_runtime_kernels {
     bool fused;
     bool separate_products; /* with it: layers that read the same are products of their own */
     bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
+    bool eager_gate;     /* of what is fused, a gate's activation and product are not */
+    bool eager_rotary;   /* rotary positions are a kernel for each step of their formula */
     uint32_t flash;      /* cs_flash */
     uint32_t loss;       /* cs_loss_kernels */
     cs_time host;        /* of the host, for an operator; */

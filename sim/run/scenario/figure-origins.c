@@ -17,6 +17,8 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/fused", true},
     {"/runtime/separate_products", true},
     {"/runtime/written_out", true},
+    {"/runtime/eager_gate", true},
+    {"/runtime/eager_rotary", true},
     {"/runtime/flash", true},
     {"/runtime/softmax_multiple", true},
     {"/runtime/loss", true},

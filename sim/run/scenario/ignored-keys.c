@@ -129,6 +129,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"separate_products", given->separate_products, runs && given->fused,
          runs ? "\"fused\"" : named},
         {"written_out", given->written_out, runs && !given->fused, written},
+        {"eager_gate", given->eager_gate, runs && given->fused, runs ? "\"fused\"" : named},
+        {"eager_rotary", given->eager_rotary, runs, named},
         {"flash", given->flash > 0, runs, named},
         {"loss", given->loss > 0, runs, named},
         {"softmax_multiple", given->softmax_multiple > 0, runs && given->fused,

@@ -40,6 +40,12 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"written_out", CS_FIELD_BOOL, AT(written_out), .fallback = "false",
      .doc = "a GELU that is not fused is one kernel for each power, product, sum and tanh of its "
             "formula, as in GPT-2 of transformers and in minGPT"},
+    {"eager_gate", CS_FIELD_BOOL, AT(eager_gate), .fallback = "false",
+     .doc = "with fused kernels, the activation of a gated MLP and its product with the other half "
+            "are a kernel each"},
+    {"eager_rotary", CS_FIELD_BOOL, AT(eager_rotary), .fallback = "false",
+     .doc = "rotary positions are five kernels each way: a negation, a concatenation, two products "
+            "and a sum"},
     {"softmax_multiple", CS_FIELD_COUNT, AT(softmax_multiple), .fallback = "0",
      .doc = "with fused kernels, for causal attention without a fused kernel: scaling, mask and "
             "softmax are one kernel only if micro-batch size x heads per device is a multiple of "
@@ -159,6 +165,8 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .fused = section->fused,
                                 .separate_products = section->separate_products,
                                 .written_out = section->written_out,
+                                .eager_gate = section->eager_gate,
+                                .eager_rotary = section->eager_rotary,
                                 .flash = section->flash,
                                 .softmax_multiple = section->softmax_multiple,
                                 .loss = section->loss,

@@ -17,10 +17,10 @@ typedef struct cs_runtime_section {
     bool kernels_count;  /* kernels are simulated as the runtime launches them; false: rooflines
                           * only */
     const char *release; /* release of PyTorch; NULL or "": not given */
-    bool assumed, roofline, compile, fused, separate_products, written_out, cuda_graphs,
-        expert_loop, expert_modules, fused_experts, current_scaling, deterministic, eager_ring,
-        summed_ring, foreach_optimizer, counts_zeros, launch_blocking, early_stop, message_waits,
-        batch_waits;
+    bool assumed, roofline, compile, fused, separate_products, written_out, eager_gate,
+        eager_rotary, cuda_graphs, expert_loop, expert_modules, fused_experts, current_scaling,
+        deterministic, eager_ring, summed_ring, foreach_optimizer, counts_zeros, launch_blocking,
+        early_stop, message_waits, batch_waits;
     uint32_t flash; /* cs_flash */
     uint32_t softmax_multiple;
     uint32_t loss; /* cs_loss_kernels */
