@@ -345,7 +345,11 @@ static const struct {
     cs_status status;
     const char *message;
 } refused[] = {
-    {"no level", LATENCY "1 2\n", {.device = "d"}, CS_INVALID, "osu.log:1: whether ranks share"},
+    {"no level",
+     LATENCY "1 2\n",
+     {.device = "d"},
+     CS_INVALID,
+     "osu.log:1: the log does not state whether ranks share"},
     {"unknown level", LATENCY "1 2\n", {.device = "d", .level = "rack"}, CS_USAGE, "known: node"},
     {"no ranks",
      "# OSU MPI Allreduce Latency Test v7.5\n",
