@@ -366,7 +366,7 @@ static const struct {
      LATENCY "1 2.00\n2\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log:4: a row must be a size and numbers"},
+     "osu.log:4: a row must have a size and at least 1 values"},
     {"failed",
      LATENCY "1 2.00 Fail\n",
      {.device = "d", .level = "node"},
