@@ -381,7 +381,7 @@ static const struct {
      LATENCY "1 2.00\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log: send of 2 ranks: a fit of alpha and beta needs at least two sizes"},
+     "osu.log: send of 2 ranks: a fit of alpha and beta requires at least two sizes"},
     {"nothing",
      "hello\n",
      {.device = "d", .level = "node"},
