@@ -34,7 +34,7 @@ static const char
     kept[] = "\"zero\": 3 and without \"gather_once\"", ecmp[] = "\"routing\": \"ecmp\"",
     undescribed[] = "switches that \"down\" and \"up\" do not describe",
     nics[] = "\"nics\" above 0", sockets[] = "\"sockets\" above 1",
-    own_nics[] = "nodes that have no NICs of their own",
+    own_nics[] = "nodes without their own NICs",
     meeting[] = "a \"sharing\" with contention between messages: max_min, or phi with \"count\"",
     linked[] = "a topology that has links",
     meshes[] = "a section \"parallel\" and mini-batches that do not overlap";
