@@ -277,7 +277,7 @@ class Load(Case):
         done = self.sim(*COMPUTE, '-n', '2', '-t', '50 ms', '-o', 'c.json')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.read('c.json')['sources'][0]['notes'],
-                         '2 processes at once, each on a core of its own')
+                         '2 processes at the same time, each on a core of its own')
 
 
 if __name__ == '__main__':
