@@ -138,7 +138,7 @@ static const cs_field point_field = {"point",    CS_FIELD_LIST,        .of = &po
 
 static const cs_field network_fields[] = {
     {"collective", CS_FIELD_CHOICE, offsetof(network_parts, collective),
-     .choices = cs_cost_collective_names, .doc = "what was measured"},
+     .choices = cs_cost_collective_names, .doc = "the measured collective"},
     {"level", CS_FIELD_CHOICE, offsetof(network_parts, level), .choices = cs_cost_level_names,
      .doc = "within a node or across nodes"},
     {"ranks", CS_FIELD_COUNT, offsetof(network_parts, ranks), .min = 2, .doc = "number of ranks"},
@@ -146,7 +146,7 @@ static const cs_field network_fields[] = {
     {"regimes", CS_FIELD_LIST, offsetof(network_parts, regimes), .of = &regime_field, .least = 1,
      .most = REGIMES_MAX, .doc = "by size", .shape = "[{\"from_bytes\": ...}, ...]"},
     {"points", CS_FIELD_LIST, offsetof(network_parts, points), .fallback = "", .of = &point_field,
-     .doc = "what was measured", .shape = "[[bytes, seconds, low, high, samples], ...]"},
+     .doc = "measured points", .shape = "[[bytes, seconds, low, high, samples], ...]"},
     {0}};
 
 typedef struct bandwidth_parts {
@@ -155,9 +155,9 @@ typedef struct bandwidth_parts {
 } bandwidth_parts;
 
 static const cs_field bandwidth_fields[] = {
-    {"kind", CS_FIELD_TEXT, offsetof(bandwidth_parts, entry.kind), .doc = "of what"},
+    {"kind", CS_FIELD_TEXT, offsetof(bandwidth_parts, entry.kind), .doc = "kind of copy"},
     {"samples", CS_FIELD_COUNT, offsetof(bandwidth_parts, entry.samples), .min = 1,
-     .doc = "timings that were taken"},
+     .doc = "number of timings"},
     {"source", CS_FIELD_COUNT, offsetof(bandwidth_parts, entry.source),
      .doc = "position in sources"},
     {"bytes_per_s", INTERVAL, .offset = offsetof(bandwidth_parts, rate), .doc = "the bandwidth"},
@@ -169,11 +169,11 @@ typedef struct overhead_parts {
 } overhead_parts;
 
 static const cs_field overhead_fields[] = {
-    {"kind", CS_FIELD_TEXT, offsetof(overhead_parts, entry.kind), .doc = "of what"},
+    {"kind", CS_FIELD_TEXT, offsetof(overhead_parts, entry.kind), .doc = "kind of overhead"},
     {"source", CS_FIELD_COUNT, offsetof(overhead_parts, entry.source),
      .doc = "position in sources"},
     {"time", CS_FIELD_OBJECT, offsetof(overhead_parts, time), .of = timing_fields,
-     .size = sizeof(cs_cost_timing), .doc = "what it takes"},
+     .size = sizeof(cs_cost_timing), .doc = "duration"},
     {0}};
 
 #define ENTRY(name, table, type)                                                                   \

@@ -170,7 +170,7 @@ void cs_costs_init(cs_costs *costs);
 void cs_costs_finish(cs_costs *costs); /* accepts zeroed costs */
 
 /* Read costs strictly: unknown and missing keys, wrong types, values out of range, duplicate
- * entries and unordered regimes are errors, of which several are reported at once. On failure
+ * entries and unordered regimes are errors; several are reported at once. On failure
  * `costs` is unchanged. */
 CS_MUST_CHECK cs_status cs_costs_load(const char *path, cs_costs *costs, cs_error *error);
 CS_MUST_CHECK cs_status cs_costs_read(const cJSON *root, const cs_json_place *place,

@@ -162,7 +162,7 @@ static double scale_of(const run *r)
     return fmax(1.4826 * mad * sqrt(free_n), least);
 }
 
-/* Huber's loss has one minimum, from which the bisquare starts. */
+/* Huber's loss has one minimum, where the bisquare starts. */
 static line fit_line(const run *r, double scale)
 {
     line of = start(r);
@@ -518,8 +518,8 @@ cs_status cs_fit_regimes(const cs_cost_point *points, uint32_t n, uint32_t most,
     s.from = calloc(CS_FIT_REGIMES_MAX * row, sizeof(*s.from));
     const bool ready = values && s.cuts && s.loss && s.best && s.from;
     if (ready) {
-        /* Find the common noise without knowing the regimes: the noise with which short runs have
-         * the expected residuals, which decrease as it grows. The root of chi-squared with two
+        /* Find the common noise without knowing the regimes: with this noise, short runs have the
+         * expected residuals, which decrease as the noise grows. The root of chi-squared with two
          * degrees of freedom over two has the median sqrt(ln 2) = 0.8326. */
         double low = least_scale, high = greatest_scale;
         for (int i = 0; i < HALVINGS && s.all.n >= CS_FIT_RUN; i++) {

@@ -83,7 +83,7 @@ static cs_status read_row(reader *r)
     double value, resolution;
     CS_TRY(cs_import_whole(&r->import));
     if (!cs_log_count(log, 0, &bytes) || !cs_log_number(log, r->column, &value))
-        return cs_log_invalid(log, r->import.error, "a row must be a size and at least %u numbers",
+        return cs_log_invalid(log, r->import.error, "a row must have a size and at least %u values",
                               r->column);
     if (cs_log_find(log, "Fail", 1) < CS_LOG_WORDS)
         return cs_log_invalid(log, r->import.error, "the test's own validation failed");

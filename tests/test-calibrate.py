@@ -199,7 +199,7 @@ class Measuring(Case):
     def test_interrupt(self):
         for end in (signal.SIGINT, signal.SIGTERM):
             said = self.interrupt(end, True, *COMPUTE, *ENDLESS, '-b', '1,2')
-            self.assertIn('missing or cut short: vgg16 at batch 1, vgg16 at batch 2, copies', said)
+            self.assertIn('missing or incomplete: vgg16 at batch 1, vgg16 at batch 2, copies', said)
             self.assertGreater(len(self.read('c.json')['compute']), 20)
             os.remove(os.path.join(self.folder, 'c.json'))
 
@@ -267,8 +267,7 @@ class Load(Case):
         os.kill(children(children(process.pid)[0])[0], signal.SIGKILL)
         said = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 1, said)
-        self.assertIn('process 2 of those that were to compute at the same time has ended (signal '
-                      '9)',
+        self.assertIn('process 2, which should compute at the same time, has ended (signal 9)',
                       said)
         self.assertFalse(os.path.exists(os.path.join(self.folder, 'c.json')))
 
@@ -278,7 +277,7 @@ class Load(Case):
         done = self.sim(*COMPUTE, '-n', '2', '-t', '50 ms', '-o', 'c.json')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.read('c.json')['sources'][0]['notes'],
-                         '2 processes at once, each on a core of its own')
+                         '2 processes at the same time, each on a core of its own')
 
 
 if __name__ == '__main__':

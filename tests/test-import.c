@@ -345,7 +345,11 @@ static const struct {
     cs_status status;
     const char *message;
 } refused[] = {
-    {"no level", LATENCY "1 2\n", {.device = "d"}, CS_INVALID, "osu.log:1: whether ranks share"},
+    {"no level",
+     LATENCY "1 2\n",
+     {.device = "d"},
+     CS_INVALID,
+     "osu.log:1: the log does not state whether ranks share"},
     {"unknown level", LATENCY "1 2\n", {.device = "d", .level = "rack"}, CS_USAGE, "known: node"},
     {"no ranks",
      "# OSU MPI Allreduce Latency Test v7.5\n",
@@ -362,7 +366,7 @@ static const struct {
      LATENCY "1 2.00\n2\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log:4: a row must be a size and numbers"},
+     "osu.log:4: a row must have a size and at least 1 values"},
     {"failed",
      LATENCY "1 2.00 Fail\n",
      {.device = "d", .level = "node"},
@@ -377,7 +381,7 @@ static const struct {
      LATENCY "1 2.00\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log: send of 2 ranks: a fit of alpha and beta needs at least two sizes"},
+     "osu.log: send of 2 ranks: a fit of alpha and beta requires at least two sizes"},
     {"nothing",
      "hello\n",
      {.device = "d", .level = "node"},

@@ -109,7 +109,7 @@ static const struct {
     {"number as a key", TEXT("{1:2}"), "1:2: unexpected \"1\"; expected a key in double quotes"},
     {"word as a key", TEXT("{a:2}"), "1:2: unexpected \"a\"; expected a key in double quotes"},
     {"single quotes", TEXT("['a']"),
-     "1:2: unexpected \"'a'\"; expected " VALUE "; strings stand in double quotes"},
+     "1:2: unexpected \"'a'\"; expected " VALUE "; strings need double quotes"},
     {"comment", TEXT("// x\n{}"), "1:1: unexpected \"//\"; expected " VALUE NO_COMMENTS},
     {"comment in an object", TEXT("{/* x */}"),
      "1:2: unexpected \"/*\"; expected a key in double quotes" NO_COMMENTS},

@@ -281,9 +281,9 @@ static const struct {
     uint32_t ranks;
     const char *message;
 } refused[] = {
-    {"one size", 8, 8, 2, "--min-bytes 8 and --max-bytes 8 leave one size, of 8 bytes"},
-    {"one size of three ranks", 2, 12, 3, "leave one size, of 12 bytes"},
-    {"the wrong way", 64, 8, 2, "--min-bytes (64) is above --max-bytes (8)"},
+    {"one size", 8, 8, 2, "--min-bytes 8 and --max-bytes 8 give only one size, 8 bytes"},
+    {"one size of three ranks", 2, 12, 3, "give only one size, 12 bytes"},
+    {"the wrong way", 64, 8, 2, "--min-bytes (64) exceeds --max-bytes (8)"},
 };
 
 static void test_refused(void **state)

@@ -457,7 +457,7 @@ static void test_errors(void **state)
          4, "test: /node: missing key \"bandwidth\""},
         {"{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"pcie_tree\","
          "\"nics\":2},\"nics_per_node\":3,\"network\":{\"topology\":\"ring\",\"bandwidth\":1}}",
-         4, "the node has 2 NICs of its own, nics_per_node must be that or 0 (got 3)"},
+         4, "the node has 2 NICs of its own; nics_per_node must be the same or 0 (got 3)"},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_platform platform;

@@ -591,7 +591,7 @@ class Replay(Case):
         """Which run is kept, and the report about all of them."""
         self.calibrate()
         self.write('s.json', trained('sequential', 1))
-        for runs, kept in ((1, 'run of the median'), (2, 'middle two the shorter')):
+        for runs, kept in ((1, 'the median run is kept'), (2, 'the shorter of the middle two')):
             said = self.sim('replay', 's.json', '-r', str(runs), '-o', 'm.h5').stderr
             self.assertIn(kept, said)
             median, lowest, highest = (
@@ -694,7 +694,7 @@ class Replay(Case):
             file.write('#!/bin/sh\nexit 7\n')
         os.chmod(file.name, 0o755)
         said = self.sim('replay', 'good.json', status=1, PATH=self.folder + ':/usr/bin:/bin').stderr
-        self.assertIn('mpirun ended with exit code 7 and gave no error message', said)
+        self.assertIn('mpirun ended with exit code 7 without an error message', said)
         # what it killed in the middle of writing leaves nothing behind; unmarked files, and
         # temporary files of other outputs, stay
         with open(file.name, 'w', encoding='utf-8') as file:
@@ -722,12 +722,11 @@ class Replay(Case):
         self.assertEqual(found, [('send', 'node', 2), ('all_gather', 'node', 2),
                                  ('send', 'network', 2), ('all_gather', 'network', 2),
                                  ('all_gather', 'network', 4)])
-        self.assertIn('of 2 machines (pretended)', costs['sources'][0]['notes'])
+        self.assertIn('of 2 machines (simulated)', costs['sources'][0]['notes'])
         cores = len(os.sched_getaffinity(0))
         self.assertIn('each on a core of its own' if cores >= 4
-                      else f'on {cores} cores, which they '
-                      'take turns on', costs['sources'][0]['notes'])
-        self.assertEqual(cores < 4, 'these are not the times' in done.stderr)
+                      else f'taking turns on {cores} cores', costs['sources'][0]['notes'])
+        self.assertEqual(cores < 4, 'times are not realistic' in done.stderr)
 
     def test_points(self):
         """Intervals and samples; sizes that did not settle are counted as the stopping rule has

@@ -636,7 +636,7 @@ class Sweep(unittest.TestCase):
         self.assertRegex(out, r'\nthroughput_samples_per_s +41\.667 samples/s +1 .* 8 \*\n')
         self.assertIn('* out of memory, at 2 of 4 points; the highest throughput_samples_per_s '
                       'that fits is 66.667 samples/s at 2\n', out)
-        self.assertIn('at 4 of 4 points; nothing fits\n',
+        self.assertIn('at 4 of 4 points; no point fits\n',
                       self.sim(*words, '/platform/memory=1 MB').stdout)
         self.assertNotIn('*', self.sim(*words, '/platform/memory=1 GB').stdout)
 

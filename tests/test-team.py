@@ -186,7 +186,7 @@ class Team(unittest.TestCase):
             self.write(f'{rank}/s.json', other)
         words = ('sweep', 's.json', *LONG, '-j', '1', '-o', 'x.h5')
         said = self.sim(2, *words, status=1, program=script)[1]
-        self.assertRegex(said, 'process 1, on .*, does not work on the same')
+        self.assertRegex(said, 'process 1, on .*, works on something else')
         os.remove(os.path.join(self.folder, '1/s.json'))
         said = self.sim(2, *words, '--resume', status=3, program=script)[1]
         self.assertIn('process 1: s.json: cannot read', said)

@@ -579,7 +579,7 @@ static const struct {
      82,
      {"spine0 ...\\nspine9 (10)", "20 links of 25 GB/s each way", "300 GB/s each way, peer"},
      "not drawn"},
-    {"eight nodes", "\"dgx-a100\"", 64, 20, 35, 82, {"6 more nodes are like these"}, "node2"},
+    {"eight nodes", "\"dgx-a100\"", 64, 20, 35, 82, {"6 more nodes like these"}, "node2"},
     {"bridge",
      "\"pcie\",\"bandwidth\":\"12 GB/s\"",
      2,

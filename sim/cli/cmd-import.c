@@ -42,7 +42,7 @@ typedef cs_status import_function(const char *name, const char *text, size_t len
 
 enum { LOG_BYTES = 64 << 20 };
 
-/* On standard error: the costs themselves may go to standard output. */
+/* Reports on standard error, because the costs may go to standard output. */
 static void tell_costs(const cs_log *log, const cs_costs *costs, const cs_import_report *report)
 {
     char line[CS_COSTS_TEXT_BYTES];
@@ -142,7 +142,7 @@ static cs_status write_model(const cs_model *model, const char *path, cs_error *
     return status;
 }
 
-/* Reports on standard error, because the model itself may go to standard output. */
+/* Reports on standard error, because the model may go to standard output. */
 static void tell(const cs_log *log, const cs_model *model, const cs_pipedream_report *report)
 {
     const cs_units_value skipped =

@@ -112,7 +112,7 @@ static bool add_search(const cs_scenario *scenario, cJSON *object)
            (period == 0 || cJSON_AddNumberToObject(object, "period_s", cs_time_seconds(period)));
 }
 
-/* Has the form of cs_comparison_json, so that programs read both in the same way. */
+/* Returns the report in the form of cs_comparison_json, so that programs can read both. */
 static cJSON *report_json(const cs_scenario *scenario, cs_error *error)
 {
     const cs_time bound = scenario->search.bound;

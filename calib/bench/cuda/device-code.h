@@ -885,7 +885,7 @@ CS_DEVICE void sum_up(cs_precision p, const cs_work *w, int64_t number, int lane
 }
 
 /* ---- attention: matrices of columns x columns, one per sample and head; rows to_stride apart,
- * those of a second array from_stride ---- */
+ * in a second array from_stride apart ---- */
 
 /* y = softmax(y) of a row; with `flag`, token r reads only tokens up to itself. Also written to t,
  * from_stride apart, if t is not NULL. */

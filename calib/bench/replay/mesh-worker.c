@@ -129,7 +129,7 @@ static cs_status begin_step(cs_grid_worker *grid, sought what, const cs_wire_gro
 }
 
 /* Ends an exchange. The next computation is the first one after it; if the plan has the exchange
- * before a computation that has already run, the one after that. */
+ * before a computation that has already run, the computation after it. */
 static cs_status end_step(cs_grid_worker *grid, cs_error *error)
 {
     const uint32_t next = next_computation(grid, grid->exchanging);

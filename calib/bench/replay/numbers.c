@@ -40,7 +40,7 @@ static void fill(const matrix *m, float *to)
 typedef struct piece {
     const cs_trainer *trainer;
     const cs_local_op *local;
-    const cs_op *op, *of; /* in this part, and in the whole network */
+    const cs_op *op, *of; /* operator in this part, and in the whole network */
 } piece;
 
 static const cs_shape *whole_shape(const piece *p, cs_tensor tensor)

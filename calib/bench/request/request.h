@@ -5,7 +5,7 @@
  *
  * The programs are separate from `sim` because they need libraries that not every machine has; they
  * are not meant for users. Results go to the file `output`, messages to standard error, and exit
- * codes are the same as those of `sim`.
+ * codes are as for `sim`.
  */
 #ifndef CS_CALIB_REQUEST_H
 #define CS_CALIB_REQUEST_H
