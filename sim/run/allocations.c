@@ -91,10 +91,7 @@ cs_status cs_player_play(const cs_scenario *scenario, const cs_graph *graph, con
     if (status == CS_OK)
         status = play(player, &of, trace->makespan, error);
     if (status == CS_OK)
-        *made = (cs_device_allocations){.stats = *cs_player_stats(player),
-                                        .failure = *cs_player_failure(player),
-                                        .peak_time = cs_player_peak_time(player),
-                                        .peak_at = cs_player_peak_at(player)};
+        cs_player_sum_up(player, made);
     cs_player_destroy(player);
     free(of.items);
     return status;

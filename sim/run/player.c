@@ -17,26 +17,27 @@ typedef struct tensor {
     uint32_t next; /* next tensor of the same size, or CS_NONE */
 } tensor;
 
-/* Tensors of the same size, from the oldest to the newest; CS_NONE: none. */
+/* Tensors of the same size, oldest first; CS_NONE: none. */
 typedef struct size_list {
     int64_t bytes;
     uint32_t first, last;
 } size_list;
 
+/* The tensors of a category. */
 typedef struct tensors {
     uint32_t n, capacity;
     tensor *items;  /* oldest first */
     uint32_t first; /* all earlier items are freed */
-    uint32_t n_there;
+    uint32_t n_live;
     size_list *sizes; /* by bytes, rising */
     uint32_t n_sizes, cap_sizes;
 } tensors;
 
-/* What there is of a micro-batch in a stage, by the numbers of the tapes. */
+/* The tensors of a micro-batch in a stage, by their numbers in the tapes. */
 typedef struct passage {
     uint32_t next_spare; /* next unused passage, if this one is unused; or CS_NONE */
     uint32_t *blocks;    /* or CS_NO_BLOCK */
-    uint16_t *keeps;     /* operators that keep it */
+    uint16_t *keeps;     /* number of operators that save the tensor */
 } passage;
 
 typedef struct passages {
@@ -45,7 +46,7 @@ typedef struct passages {
     uint32_t spare; /* first unused passage, or CS_NONE */
 } passages;
 
-/* The numbers in the tapes of a stage's layers, ascending, each once. */
+/* The tensors of a stage's layers, by their numbers in the tapes: ascending, each once. */
 typedef struct numbers {
     uint32_t n, capacity;
     uint32_t *items;
@@ -54,48 +55,51 @@ typedef struct numbers {
 /* A pass of a micro-batch over the layers of a stage, in one or several tasks. */
 typedef struct pass {
     uint32_t tasks;       /* that have not ended */
-    uint32_t layers;      /* that were played */
+    uint32_t layers;      /* that have been played */
     uint32_t passage;     /* forward passes: 1 + passage of the micro-batch; 0: none */
     cs_time all, started; /* durations of all its tasks, and of those that have begun */
 } pass;
 
-/* Freed blocks that a stream still uses, oldest first, each with n_layers when it was freed. */
+/* A freed block that a collective's stream still uses. */
+typedef struct waiting_block {
+    uint32_t block;
+    uint64_t layers; /* n_layers when it was freed */
+} waiting_block;
+
 typedef struct waiting {
     uint32_t n, capacity, first;
-    struct waiting_block {
-        uint32_t block;
-        uint64_t layers;
-    } * items;
+    waiting_block *blocks; /* oldest first */
 } waiting;
 
 struct cs_player {
     const cs_scenario *scenario;
     const cs_graph *graph;
     uint32_t device;
-    cs_caching_allocator *allocator;
-    cs_failed_allocation failure;
     const cs_player_watch *watch; /* or NULL */
-    cs_block_owner *owners;       /* per block, where there is a watch */
+    cs_caching_allocator *allocator;
+    cs_block_owner *owners; /* per block; only with a watch */
     uint32_t cap_owners;
     tensors effects[CS_N_CATEGORIES];
-    passages passages;
-    uint32_t n_memories;    /* numbers of the tapes; 0: there are none */
+
+    const cs_layer *layers; /* with tapes, or NULL */
+    uint32_t n_memories;    /* tensors that the tapes number; 0: there are no tapes */
     numbers *of_stages;     /* per stage; none until its first pass ends */
     pass *passes;           /* per stage, item and direction */
-    const cs_layer *layers; /* with tapes, or NULL */
-    uint32_t n_rounds;      /* that have ended */
-    uint64_t n_layers;      /* passes over layers in this round */
-    uint32_t unwaited;      /* passes since the host last waited for the device */
-    waiting waiting;        /* blocks that a collective's stream still uses */
-    /* of the layer that is played: */
-    bool receives;   /* what comes from outside of it is in a receive buffer (stage-buffers.h) */
-    uint32_t result; /* memory that stays until a forward ends, or CS_NONE */
-    /* of the moment: */
+    passages passages;
+    uint32_t n_rounds; /* that have ended */
+    uint64_t n_layers; /* layers played in this round, forward and backward */
+    uint32_t unwaited; /* passes since the host last waited for the device */
+    waiting waiting;
+    bool receives;   /* the current layer's input is in a receive buffer (stage-buffers.h) */
+    uint32_t result; /* tensor of the current layer that stays until its forward ends; or CS_NONE */
+
     cs_time time;
-    uint32_t task;
+    uint32_t task; /* CS_NONE: before the run */
     const char *label;
     cs_arena labels;
     cs_status status; /* of the watch's `see` and history */
+
+    cs_failed_allocation failure; /* the first one */
     int64_t peak_reserved;
     uint64_t peak_at;
     cs_time peak_time;
@@ -114,7 +118,7 @@ static void see(void *context, const cs_caching_event *event)
 
 /* ---- tapes ---- */
 
-/* Splits of backwards, and repetitions of whole stages, have no tapes. */
+/* Whether the layers have tapes for all passes: split backwards and recomputed stages have none. */
 static bool plays_tapes(const cs_graph *graph, const cs_layer *layers, uint32_t n_layers)
 {
     bool has = layers != NULL;
@@ -226,7 +230,7 @@ void cs_player_destroy(cs_player *p)
         free(p->passages.items[i].keeps);
     }
     free(p->passages.items);
-    free(p->waiting.items);
+    free(p->waiting.blocks);
     for (uint32_t s = 0; p->of_stages && s < p->scenario->job.plan->n_stages; s++)
         free(p->of_stages[s].items);
     free(p->of_stages);
@@ -242,19 +246,12 @@ const cs_caching_stats *cs_player_stats(const cs_player *p)
     return cs_caching_stats_of(p->allocator);
 }
 
-const cs_failed_allocation *cs_player_failure(const cs_player *p)
+void cs_player_sum_up(const cs_player *p, cs_device_allocations *made)
 {
-    return &p->failure;
-}
-
-uint64_t cs_player_peak_at(const cs_player *p)
-{
-    return p->peak_at;
-}
-
-cs_time cs_player_peak_time(const cs_player *p)
-{
-    return p->peak_time;
+    *made = (cs_device_allocations){.stats = *cs_player_stats(p),
+                                    .failure = p->failure,
+                                    .peak_time = p->peak_time,
+                                    .peak_at = p->peak_at};
 }
 
 cs_time cs_player_time(const cs_player *p)
@@ -268,7 +265,7 @@ cs_status cs_player_snapshot(const cs_player *p, const char *path, cs_error *err
                                     error);
 }
 
-/* Tensors of tapes: what is kept for the backward, and what a pass works with. */
+/* Sets the categories of tapes' tensors: saved activations, and workspace of a pass. */
 static void own_passages(cs_player *p)
 {
     for (uint32_t i = 0; i < p->passages.n; i++) {
@@ -312,8 +309,8 @@ static cs_status look(cs_player *p, cs_player_moment moment, cs_error *error)
 static cs_status catch_up(cs_player *p, uint64_t ahead, cs_error *error)
 {
     waiting *of = &p->waiting;
-    for (; of->first < of->n && of->items[of->first].layers + ahead <= p->n_layers; of->first++)
-        CS_TRY(cs_caching_done(p->allocator, of->items[of->first].block, error));
+    for (; of->first < of->n && of->blocks[of->first].layers + ahead <= p->n_layers; of->first++)
+        CS_TRY(cs_caching_done(p->allocator, of->blocks[of->first].block, error));
     if (of->first == of->n)
         of->first = of->n = 0;
     return CS_OK;
@@ -332,10 +329,10 @@ static bool is_ahead(const cs_player *p)
 static cs_status give_sent(cs_player *p, uint32_t block, cs_error *error)
 {
     waiting *of = &p->waiting;
-    if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
-                           sizeof(*of->items)))
+    if (!cs_vector_reserve((void **)&of->blocks, &of->capacity, of->n + UINT64_C(1),
+                           sizeof(*of->blocks)))
         return cs_error_no_memory(error);
-    of->items[of->n++] = (struct waiting_block){block, p->n_layers};
+    of->blocks[of->n++] = (waiting_block){block, p->n_layers};
     cs_caching_record(p->allocator, block);
     return cs_caching_free(p->allocator, block, error);
 }
@@ -356,31 +353,15 @@ static cs_status note_failure(cs_player *p, int64_t bytes, uint32_t stream, cs_e
     return look(p, CS_PLAYER_FAILURE, error);
 }
 
-static cs_status own(cs_player *p, uint32_t block, uint32_t category, cs_error *error)
-{
-    if (!p->watch)
-        return CS_OK;
-    if (!cs_vector_reserve((void **)&p->owners, &p->cap_owners, block + UINT64_C(1),
-                           sizeof(*p->owners)))
-        return cs_error_no_memory(error);
-    p->owners[block] = (cs_block_owner){p->task, category};
-    return CS_OK;
-}
-
-/* Gradients that come with an update have been reduced (cs_states_reduced). */
-static uint32_t stream_of(const cs_player *p, uint32_t category)
-{
-    const bool updates = p->task != CS_NONE && cs_graph_class(p->graph, p->task)->kind == CS_UPDATE;
-    return category == CS_MEMORY_GATHERED               ? GATHER_STREAM
-           : category == CS_MEMORY_GRADIENTS && updates ? REDUCE_STREAM
-                                                        : COMPUTE_STREAM;
-}
-
-/* *block is CS_NO_BLOCK where the device has no room: the run goes on without it. */
+/* *block is CS_NO_BLOCK if the device has no room: the run goes on without it. */
 static cs_status take(cs_player *p, int64_t bytes, uint32_t category, uint32_t *block,
                       cs_error *error)
 {
-    const uint32_t stream = stream_of(p, category);
+    /* gradients that an update allocates have been reduced (cs_states_reduced) */
+    const bool updates = p->task != CS_NONE && cs_graph_class(p->graph, p->task)->kind == CS_UPDATE;
+    const uint32_t stream = category == CS_MEMORY_GATHERED               ? GATHER_STREAM
+                            : category == CS_MEMORY_GRADIENTS && updates ? REDUCE_STREAM
+                                                                         : COMPUTE_STREAM;
     CS_TRY(cs_caching_allocate(p->allocator, bytes, stream, block, error));
     if (*block == CS_NO_BLOCK && p->waiting.n > 0) { /* waits for all (release_cached_blocks) */
         CS_TRY(catch_up(p, 0, error));
@@ -390,7 +371,12 @@ static cs_status take(cs_player *p, int64_t bytes, uint32_t category, uint32_t *
         return cs_error_no_memory(error);
     if (*block == CS_NO_BLOCK)
         return note_failure(p, bytes, stream, error);
-    CS_TRY(own(p, *block, category, error));
+    if (p->watch) {
+        if (!cs_vector_reserve((void **)&p->owners, &p->cap_owners, *block + UINT64_C(1),
+                               sizeof(*p->owners)))
+            return cs_error_no_memory(error);
+        p->owners[*block] = (cs_block_owner){p->task, category};
+    }
     const cs_caching_stats *stats = cs_player_stats(p);
     if (stats->peak_reserved > p->peak_reserved) {
         p->peak_reserved = stats->peak_reserved;
@@ -439,7 +425,7 @@ static bool append(tensors *of, int64_t bytes, uint32_t block)
     of->items[of->n] = (tensor){bytes, block, CS_NONE};
     *(list->first == CS_NONE ? &list->first : &of->items[list->last].next) = of->n;
     list->last = of->n++;
-    of->n_there++;
+    of->n_live++;
     return true;
 }
 
@@ -449,9 +435,9 @@ static bool close_up(tensors *of)
     enum { FEW = 64 };
     const uint32_t n = of->n;
     bool enough = true;
-    if (n < FEW || of->n_there > n / 2)
+    if (n < FEW || of->n_live > n / 2)
         return true;
-    of->n = of->first = of->n_there = of->n_sizes = 0;
+    of->n = of->first = of->n_live = of->n_sizes = 0;
     for (uint32_t i = 0; i < n && enough; i++)
         if (of->items[i].bytes >= 0)
             enough = append(of, of->items[i].bytes, of->items[i].block);
@@ -472,7 +458,7 @@ static cs_status drop_first(cs_player *p, tensors *of, size_list *list, cs_error
     tensor *oldest = &of->items[list->first];
     list->first = oldest->next;
     oldest->bytes = -1;
-    of->n_there--;
+    of->n_live--;
     return give(p, oldest->block, error);
 }
 
@@ -485,8 +471,8 @@ static cs_status drop_oldest(cs_player *p, tensors *of, int64_t *bytes, cs_error
     return drop_first(p, of, list_of(of, of->items[of->first].bytes), error);
 }
 
-/* The oldest of that size; or else the oldest ones until the bytes are reached, the rest of the
- * last of which is there again. */
+/* Frees the oldest tensor of that size. If there is none, frees the oldest tensors until the bytes
+ * are reached, and allocates what was freed beyond them. */
 static cs_status free_tensors(cs_player *p, uint32_t category, int64_t bytes, cs_error *error)
 {
     tensors *of = &p->effects[category];
@@ -496,7 +482,7 @@ static cs_status free_tensors(cs_player *p, uint32_t category, int64_t bytes, cs
         return cs_error_no_memory(error);
     if (list->first != CS_NONE)
         return drop_first(p, of, list, error);
-    while (freed < bytes && of->n_there > 0)
+    while (freed < bytes && of->n_live > 0)
         CS_TRY(drop_oldest(p, of, &freed, error));
     return freed > bytes ? add_tensor(p, category, freed - bytes, error) : CS_OK;
 }
@@ -504,25 +490,22 @@ static cs_status free_tensors(cs_player *p, uint32_t category, int64_t bytes, cs
 static cs_status drop_all(cs_player *p, uint32_t category, cs_error *error)
 {
     int64_t bytes = 0;
-    while (p->effects[category].n_there > 0)
+    while (p->effects[category].n_live > 0)
         CS_TRY(drop_oldest(p, &p->effects[category], &bytes, error));
     return CS_OK;
 }
 
-/* Tapes say more of what a pass keeps, and works with: workspaces of layers are there from their
- * first step on to their last one, of which some are collectives. */
-static bool is_played(const cs_player *p, const cs_class *cls, const cs_effect *effect)
-{
-    if (effect->category == CS_MEMORY_WORKSPACE)
-        return p->n_memories > 0;
-    return is_pass(p, cls) && effect->category == CS_MEMORY_ACTIVATIONS;
-}
-
+/* Applies the effects of a task's start or end that allocate, or that free. */
 static cs_status apply(cs_player *p, const cs_class *cls, bool at_end, bool frees, cs_error *error)
 {
     for (uint32_t e = 0; e < cls->n_effects; e++) {
         const cs_effect *effect = &p->graph->effects[cls->first_effect + e];
-        if (effect->device != p->device || effect->at_end != at_end || is_played(p, cls, effect) ||
+        /* tapes describe saved activations and workspaces in more detail; some of a layer's steps
+         * with workspace are collectives */
+        const bool played = effect->category == CS_MEMORY_WORKSPACE
+                                ? p->n_memories > 0
+                                : effect->category == CS_MEMORY_ACTIVATIONS && is_pass(p, cls);
+        if (effect->device != p->device || effect->at_end != at_end || played ||
             (effect->bytes < 0) != frees || effect->bytes == 0)
             continue;
         CS_TRY(frees ? free_tensors(p, effect->category, -effect->bytes, error)
@@ -604,35 +587,18 @@ static cs_status play_event(cs_player *p, passage *at, const cs_tape_event *even
     return CS_OK;
 }
 
-/* A layer that computes its forward again keeps what it reads only. */
-static cs_status drop_inner(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
+static cs_status play_forward(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
 {
-    for (uint32_t i = 0; i < layer->n_forward_tape; i++) {
+    for (uint32_t i = 0; i < layer->n_forward_tape; i++)
+        CS_TRY(play_event(p, at, &layer->forward_tape[i], false, error));
+    /* a recomputed layer saves its input only */
+    for (uint32_t i = 0; layer->recompute && i < layer->n_forward_tape; i++) {
         const cs_tape_event *event = &layer->forward_tape[i];
         if (event->what == CS_TAPE_READ)
             at->keeps[event->memory] = 1;
         else if (event->what == CS_TAPE_TAKE && (event->leaves || event->memory == p->result))
             at->keeps[event->memory] = 0;
         else if (event->what == CS_TAPE_TAKE)
-            CS_TRY(free_memory(p, at, event->memory, error));
-    }
-    return CS_OK;
-}
-
-static cs_status play_forward(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
-{
-    for (uint32_t i = 0; i < layer->n_forward_tape; i++)
-        CS_TRY(play_event(p, at, &layer->forward_tape[i], false, error));
-    return layer->recompute ? drop_inner(p, at, layer, error) : CS_OK;
-}
-
-/* What the forward makes again and the backward did not free goes with the layer, what it read
- * included. */
-static cs_status drop_repeated(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
-{
-    for (uint32_t i = 0; i < layer->n_forward_tape; i++) {
-        const cs_tape_event *event = &layer->forward_tape[i];
-        if (event->what == CS_TAPE_TAKE || event->what == CS_TAPE_READ)
             CS_TRY(free_memory(p, at, event->memory, error));
     }
     return CS_OK;
@@ -645,7 +611,13 @@ static cs_status play_backward(cs_player *p, passage *at, const cs_layer *layer,
             CS_TRY(play_event(p, at, &layer->forward_tape[i], false, error));
     for (uint32_t i = 0; i < layer->n_backward_tape; i++)
         CS_TRY(play_event(p, at, &layer->backward_tape[i], true, error));
-    return layer->recompute ? drop_repeated(p, at, layer, error) : CS_OK;
+    /* free the recomputed tensors that the backward did not free, and the layer's input */
+    for (uint32_t i = 0; layer->recompute && i < layer->n_forward_tape; i++) {
+        const cs_tape_event *event = &layer->forward_tape[i];
+        if (event->what == CS_TAPE_TAKE || event->what == CS_TAPE_READ)
+            CS_TRY(free_memory(p, at, event->memory, error));
+    }
+    return CS_OK;
 }
 
 /* Time that a pass takes for a layer. */
@@ -665,8 +637,8 @@ static const cs_layer *layer_at(const cs_player *p, const cs_stage *stage, uint3
     return &p->layers[backward ? stage->end_layer - 1 - i : stage->first_layer + i];
 }
 
-/* How many layers have begun by the end of a task, by the share of the pass's time that its tasks
- * up to this one take; a task that ends where a layer begins leaves it to the next one. */
+/* How many layers have begun by the end of a task: its tasks so far take a share of the pass's time,
+ * and so do their layers. If a layer begins where the task ends, it belongs to the next task. */
 static uint32_t begun_layers(const cs_player *p, const cs_stage *stage, const pass *of,
                              bool backward)
 {
@@ -683,30 +655,16 @@ static uint32_t begun_layers(const cs_player *p, const cs_stage *stage, const pa
     return begun;
 }
 
-/* What a layer at an end of its stage has to do with other stages. */
-static void meet_boundary(cs_player *p, uint32_t stage, const cs_layer *layer, bool backward)
-{
-    const cs_job *job = &p->scenario->job;
-    const cs_stage *of = &job->plan->stages[stage];
-    p->receives = layer == &p->layers[of->first_layer] && cs_stage_receives(job, stage);
-    const bool last = layer == &p->layers[of->end_layer - 1];
-    p->result = last && !backward ? cs_stage_result_of(job, stage).memory : CS_NONE;
-}
-
-/* Before a pass that reads a message the host waits: it reads the shape from the device. */
-static bool waits_for_message(const cs_player *p, uint32_t stage, bool backward)
-{
-    return backward ? stage + 1 < p->scenario->job.plan->n_stages : stage > 0;
-}
-
-/* The layers that begin in a task of a pass. */
+/* Plays the layers that begin in a task of a pass. */
 static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
-    const cs_stage *stage = &p->scenario->job.plan->stages[cls->stage];
+    const cs_job *job = &p->scenario->job;
+    const cs_stage *stage = &job->plan->stages[cls->stage];
     const bool backward = cls->kind == CS_BACKWARD;
+    const bool reads = backward ? cls->stage + 1 < job->plan->n_stages : cls->stage > 0;
     pass *of = &p->passes[pass_at(p, cls->stage, cls->kind, item)];
     passage *at;
-    if (of->layers == 0 && waits_for_message(p, cls->stage, backward)) {
+    if (of->layers == 0 && reads) { /* the host waits: it reads the message's shape */
         p->unwaited = 0;
         CS_TRY(catch_up(p, 0, error));
     }
@@ -715,7 +673,9 @@ static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_
     for (const uint32_t end = begun_layers(p, stage, of, backward); of->layers < end;
          of->layers++) {
         const cs_layer *layer = layer_at(p, stage, of->layers, backward);
-        meet_boundary(p, cls->stage, layer, backward);
+        const bool last = layer == &p->layers[stage->end_layer - 1];
+        p->receives = layer == &p->layers[stage->first_layer] && cs_stage_receives(job, cls->stage);
+        p->result = last && !backward ? cs_stage_result_of(job, cls->stage).memory : CS_NONE;
         p->n_layers++;
         CS_TRY(catch_up(p, p->scenario->passes_ahead, error));
         CS_TRY(backward ? play_backward(p, at, layer, error) : play_forward(p, at, layer, error));
@@ -739,7 +699,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Finds the numbers of a stage. To search the numbers of all layers at the end of each pass would
+/* Finds the tensors of a stage. To look at the tensors of all layers at the end of each pass would
  * take most of the time of a deep pipeline. */
 static cs_status find_numbers(cs_player *p, uint32_t stage, const numbers **out, cs_error *error)
 {
@@ -763,7 +723,7 @@ static cs_status find_numbers(cs_player *p, uint32_t stage, const numbers **out,
     return CS_OK;
 }
 
-/* Behind a forward only what is kept stays, behind a backward nothing. */
+/* After a forward only saved tensors stay; after a backward none do. */
 static cs_status end_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
     const numbers *of;
@@ -787,20 +747,16 @@ static cs_status end_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_e
 
 /* ---- the run ---- */
 
-static const char *write_label(cs_player *p, const char *what)
+/* Labels the allocations that follow: "F0.1 of stage 2 on device 2: weights". */
+static cs_status set_label(cs_player *p, const char *what, cs_error *error)
 {
     char text[192], task[128] = "";
+    if (!p->watch || !p->watch->history)
+        return CS_OK;
     if (p->task != CS_NONE)
         cs_graph_describe(p->graph, p->task, task, sizeof(task));
     snprintf(text, sizeof(text), "%s%s%s", task, *task ? ": " : "", what);
-    return cs_arena_copy(&p->labels, text);
-}
-
-static cs_status set_label(cs_player *p, const char *what, cs_error *error)
-{
-    if (!p->watch || !p->watch->history)
-        return CS_OK;
-    p->label = write_label(p, what);
+    p->label = cs_arena_copy(&p->labels, text);
     return p->label ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -813,7 +769,7 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-/* The stage of the device's optimizer states number i: they stand in the order of the stages. */
+/* Stage of the device's optimizer states number i, which are in the order of the stages. */
 static uint32_t stage_of_states(const cs_player *p, uint32_t i)
 {
     const cs_plan *plan = p->scenario->job.plan;
@@ -837,7 +793,7 @@ static cs_status take_state(void *context, int64_t bytes, cs_error *error)
     return take(context, bytes, CS_MEMORY_OPTIMIZER, &block, error);
 }
 
-/* Optimizer states of a stage that a device has `bytes` of: the late ones, or all else. */
+/* Allocates the `bytes` of optimizer states of a stage: the late ones, or all others. */
 static cs_status take_states(cs_player *p, uint32_t stage, int64_t bytes, bool late,
                              cs_error *error)
 {
@@ -853,23 +809,13 @@ static cs_status take_states(cs_player *p, uint32_t stage, int64_t bytes, bool l
     return rest > 0 ? take(p, rest, CS_MEMORY_OPTIMIZER, &block, error) : CS_OK;
 }
 
-/* Receive buffers are a tensor for each micro-batch. */
-static cs_status take_resident(cs_player *p, const cs_resident *resident, cs_error *error)
-{
-    const bool buffers = resident->category == CS_MEMORY_BUFFERS;
-    const uint32_t n = buffers ? p->scenario->job.micro_batches : 1;
-    uint32_t block;
-    for (uint32_t i = 0; i < n; i++)
-        CS_TRY(take(p, resident->bytes / n, resident->category, &block, error));
-    return CS_OK;
-}
-
-/* What is there from the start: all but states, states but for late ones, or late ones. */
+/* Residents without optimizer states; optimizer states, except those that the first update makes;
+ * or those. */
 typedef enum part_of_residents { NO_STATES, EARLY_STATES, LATE_STATES } part_of_residents;
 
 static cs_status take_residents(cs_player *p, part_of_residents which, cs_error *error)
 {
-    uint32_t n_states = 0;
+    uint32_t n_states = 0, block;
     for (uint32_t i = 0; i < p->graph->n_residents; i++) {
         const cs_resident *resident = &p->graph->residents[i];
         const bool states = resident->category == CS_MEMORY_OPTIMIZER;
@@ -879,10 +825,14 @@ static cs_status take_residents(cs_player *p, part_of_residents which, cs_error 
         const uint32_t stage = states ? stage_of_states(p, n_states++) : CS_NONE;
         if (states != (which != NO_STATES))
             continue;
-        if (stage != CS_NONE)
+        if (stage != CS_NONE) {
             CS_TRY(take_states(p, stage, resident->bytes, which == LATE_STATES, error));
-        else if (which != LATE_STATES)
-            CS_TRY(take_resident(p, resident, error));
+        } else if (which != LATE_STATES) {
+            const bool buffers = resident->category == CS_MEMORY_BUFFERS;
+            const uint32_t n = buffers ? p->scenario->job.micro_batches : 1; /* a tensor each */
+            for (uint32_t k = 0; k < n; k++)
+                CS_TRY(take(p, resident->bytes / n, resident->category, &block, error));
+        }
     }
     return CS_OK;
 }
@@ -892,21 +842,15 @@ static cs_status take_weight(void *context, int64_t bytes, cs_error *error)
     return add_tensor(context, CS_MEMORY_WEIGHTS, bytes, error);
 }
 
-/* Weights are made one by one; where a buffer for all of them is made then, they go. */
-static cs_status make_weights(cs_player *p, cs_error *error)
-{
-    const cs_plan *plan = p->scenario->job.plan;
-    for (uint32_t s = 0; s < plan->n_stages; s++)
-        if (holds(plan, s, p->device))
-            CS_TRY(cs_weight_tensors(p->scenario, s, take_weight, p, error));
-    return CS_OK;
-}
-
-/* Allocates the undivided weights of the device's stages, layer by layer. */
-static cs_status load_weights(cs_player *p, cs_error *error)
+/* Weights are allocated one by one, or as whole layers, before they move into a buffer for all of
+ * them, or into shards. */
+cs_status cs_player_begin(cs_player *p, cs_error *error)
 {
     const cs_job *job = &p->scenario->job;
-    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+    for (uint32_t s = 0; p->scenario->weight_buffer && s < job->plan->n_stages; s++)
+        if (holds(job->plan, s, p->device))
+            CS_TRY(cs_weight_tensors(p->scenario, s, take_weight, p, error));
+    for (uint32_t s = 0; p->scenario->whole_weights && s < job->plan->n_stages; s++) {
         const cs_stage *of = &job->plan->stages[s];
         for (uint32_t l = of->first_layer; holds(job->plan, s, p->device) && l < of->end_layer;
              l++) {
@@ -916,17 +860,8 @@ static cs_status load_weights(cs_player *p, cs_error *error)
                 CS_TRY(add_tensor(p, CS_MEMORY_WEIGHTS, bytes, error));
         }
     }
-    return CS_OK;
-}
-
-cs_status cs_player_begin(cs_player *p, cs_error *error)
-{
-    if (p->scenario->weight_buffer)
-        CS_TRY(make_weights(p, error));
-    if (p->scenario->whole_weights)
-        CS_TRY(load_weights(p, error));
     CS_TRY(take_residents(p, NO_STATES, error));
-    CS_TRY(drop_all(p, CS_MEMORY_WEIGHTS, error));
+    CS_TRY(drop_all(p, CS_MEMORY_WEIGHTS, error)); /* they are in the residents now */
     return take_residents(p, EARLY_STATES, error);
 }
 

@@ -17,7 +17,7 @@ typedef enum cs_player_moment {
 /* Who watches a player; members may be NULL. What the functions return is returned by the player. */
 typedef struct cs_player_watch {
     cs_history *history; /* gets what the allocator does, with labels that the player owns */
-    uint64_t peak_at;    /* cs_player_peak_at of the same run */
+    uint64_t peak_at;    /* cs_device_allocations.peak_at of an earlier play of the same run */
     cs_status (*see)(void *context, const cs_player *player, const cs_caching_event *event);
     cs_status (*look)(void *context, cs_player *player, cs_player_moment moment, cs_error *error);
     void *context;
@@ -42,12 +42,9 @@ CS_MUST_CHECK cs_status cs_player_step(cs_player *player, uint32_t task, bool en
 CS_MUST_CHECK cs_status cs_player_end_round(cs_player *player, cs_error *error);
 
 const cs_caching_stats *cs_player_stats(const cs_player *player);
-const cs_failed_allocation *cs_player_failure(const cs_player *player);
 
-/* How many allocations had been made when the most memory was reserved for the first time, and when
- * that was. */
-uint64_t cs_player_peak_at(const cs_player *player);
-cs_time cs_player_peak_time(const cs_player *player);
+/* Result of a run that was played, except for `played_as`. */
+void cs_player_sum_up(const cs_player *player, cs_device_allocations *made);
 
 /* The time of the moment that is played; from the makespan on it is of the second round. */
 cs_time cs_player_time(const cs_player *player);
