@@ -20,14 +20,14 @@ typedef struct maker {
     cs_builder *builder;
     cs_arena *arena;
     cs_pipeline_classes made;
-    int64_t *received;   /* per holder: bytes of a micro-batch that come from the stage before */
-    uint32_t *simulated; /* of a grid: the places of the holders, as many as each stage has */
-    holder_rank *ranks;  /* scratch space for sorting the holders of a stage on a grid */
-    uint32_t *groups;    /* of a grid, per stage and axes: the first group, or CS_NONE */
+    int64_t *received;   /* per holder: bytes that arrive from the previous stage per micro-batch */
+    uint32_t *simulated; /* grid: places of the holders of each stage */
+    holder_rank *ranks;  /* grid: scratch for sorting the holders of a stage */
+    uint32_t *groups;    /* grid, per stage and axes: the first group, or CS_NONE */
     uint32_t n_families;
 } maker;
 
-/* What the classes of one holder need to know. */
+/* A device that holds a stage. */
 typedef struct spot {
     uint32_t stage, holder, device;
 } spot;
@@ -42,7 +42,7 @@ static uint32_t n_replicas(const maker *m, uint32_t stage)
     return m->made.n_holders[stage];
 }
 
-/* No message is needed behind the stage. */
+/* Whether no message is needed after a stage. */
 static bool adjacent_on_one_device(const maker *m, uint32_t stage)
 {
     return ((n_replicas(m, stage) == 1 && n_replicas(m, stage + 1) == 1) || has_grid(m)) &&
@@ -110,7 +110,7 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-/* Replicas that take turns meet again after so many micro-batches. */
+/* Replicas take micro-batches in turn: pair i has micro-batches i, i + n, i + 2 n, ... */
 static void pair_in_turn(const maker *m, uint32_t stage, cs_boundary *boundary)
 {
     uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
@@ -119,8 +119,8 @@ static void pair_in_turn(const maker *m, uint32_t stage, cs_boundary *boundary)
             (cs_replica_pair){i % R, i % Q, m->job->stages[stage].output_bytes, CS_NONE, CS_NONE};
 }
 
-/* Of the bytes of one share those before part x of Q. */
-static int64_t before(int64_t bytes, uint64_t x, uint32_t Q)
+/* Bytes of a share that come before part x of its Q parts. */
+static int64_t bytes_before(int64_t bytes, uint64_t x, uint32_t Q)
 {
     return bytes / Q * (int64_t)x + bytes % Q * (int64_t)x / Q;
 }
@@ -134,14 +134,14 @@ static void pair_shares(const maker *m, uint32_t stage, cs_boundary *boundary)
     for (uint32_t n = 0; n < boundary->n; n++) {
         uint64_t i = from / Q, j = from / R;
         uint64_t until = (i + 1) * Q < (j + 1) * R ? (i + 1) * Q : (j + 1) * R;
-        int64_t bytes =
-            before(share, until - i * Q, (uint32_t)Q) - before(share, from - i * Q, (uint32_t)Q);
+        int64_t bytes = bytes_before(share, until - i * Q, (uint32_t)Q) -
+                        bytes_before(share, from - i * Q, (uint32_t)Q);
         boundary->pairs[n] = (cs_replica_pair){(uint32_t)i, (uint32_t)j, bytes, CS_NONE, CS_NONE};
         from = until;
     }
 }
 
-/* How many pairs of holders there are at a boundary; with turns no more than micro-batches. */
+/* Number of pairs of holders at a boundary. In turn, there are at most as many as micro-batches. */
 static uint32_t count_pairs(const maker *m, uint32_t stage)
 {
     const uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
@@ -171,7 +171,7 @@ static bool make_boundary(maker *m, uint32_t stage)
     return true;
 }
 
-/* `stays`: at the sender it is a result that stays. */
+/* `stays`: the sender keeps it as a result. */
 static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
                           int64_t bytes, bool stays)
 {
@@ -201,25 +201,21 @@ static void make_sends(maker *m, uint32_t stage)
 
 /* ---- groups of a grid ---- */
 
-static uint32_t add_group(maker *m, uint32_t stage, cs_axes axes, uint32_t first, uint32_t *devices)
-{
-    const cs_stage *of = &m->job->plan->stages[stage];
-    for (uint32_t rank = 0; rank < axes.size; rank++)
-        devices[rank] = m->job->plan->devices[of->first_device + first + rank * axes.stride];
-    return cs_builder_group(m->builder, devices, axes.size);
-}
-
-/* The groups of a stage along these axes, in order of their first places, with consecutive ids;
- * they are a family. Returns the first one; CS_NONE when memory runs out. */
+/* Adds the groups of a stage along these axes, which are a family, in order of their first places.
+ * Their ids are consecutive; returns the first one. CS_NONE when memory runs out. */
 static uint32_t groups_of(maker *m, uint32_t stage, cs_axes_name name)
 {
+    const cs_plan *plan = m->job->plan;
+    const uint32_t *places = plan->devices + plan->stages[stage].first_device;
     uint32_t *known = &m->groups[(size_t)stage * CS_N_AXES + name];
-    const cs_axes axes = cs_grid_axes(m->job->plan->grid, name);
-    const uint32_t places = cs_grid_places(m->job->plan->grid);
+    const cs_axes axes = cs_grid_axes(plan->grid, name);
+    const uint32_t n_places = cs_grid_places(plan->grid);
     uint32_t *devices =
         *known == CS_NONE ? cs_arena_alloc(m->arena, axes.size, sizeof(*devices)) : NULL;
-    for (uint32_t place = 0; devices && place < places; place = cs_axes_next_first(axes, place)) {
-        const uint32_t group = add_group(m, stage, axes, place, devices);
+    for (uint32_t first = 0; devices && first < n_places; first = cs_axes_next_first(axes, first)) {
+        for (uint32_t rank = 0; rank < axes.size; rank++)
+            devices[rank] = places[first + rank * axes.stride];
+        const uint32_t group = cs_builder_group(m->builder, devices, axes.size);
         cs_builder_family(m->builder, group, m->n_families);
         *known = *known == CS_NONE ? group : *known;
     }
@@ -269,7 +265,7 @@ static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, boo
 
 /* ---- what is computed ---- */
 
-/* A pass over a stage by one of its holders. */
+/* Describes a pass over a stage by one of its holders. */
 static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uint32_t variant)
 {
     const bool first = at->stage == 0, last = at->stage + 1 == m->job->plan->n_stages;
@@ -297,25 +293,16 @@ static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uin
     return pass;
 }
 
-/* Whether a step that computes names the weights: with a policy only the first one of a forward
- * and the last one of a backward, between which the version is held. */
-static bool names_weights(const maker *m, const cs_program *program, uint32_t step, cs_kind kind)
-{
-    bool ends = true;
-    if (!m->options->policies || kind == CS_UPDATE)
-        return true;
-    for (uint32_t i = 0; i < program->n; i++) {
-        if ((kind == CS_FORWARD ? i < step : i > step) && cs_step_computes(&program->steps[i]))
-            ends = false;
-    }
-    return ends;
-}
-
+/* Makes the class of a computation. With a policy only the first computation of a forward and the
+ * last one of a backward name the weights; the version is held in between. */
 static void make_computation(maker *m, const spot *at, const cs_program *program, uint32_t step,
                              cs_stage_step *made)
 {
     const cs_program_step *of = &program->steps[step];
-    const bool named = names_weights(m, program, step, of->kind);
+    bool named = true;
+    for (uint32_t i = 0; m->options->policies && of->kind != CS_UPDATE && i < program->n; i++)
+        if ((of->kind == CS_FORWARD ? i < step : i > step) && cs_step_computes(&program->steps[i]))
+            named = false;
     made->classes[at->holder - m->job->plan->stages[at->stage].first_device] =
         cs_program_class(m->builder, of,
                          &(cs_class){.stage = at->stage,
@@ -324,7 +311,8 @@ static void make_computation(maker *m, const spot *at, const cs_program *program
                                      .weights = named ? m->made.slots[at->holder] : CS_NONE});
 }
 
-/* A transfer of the device to itself, which takes no link of the platform. */
+/* Makes the class of a copy to or from the host: a transfer of the device to itself, which takes
+ * no link of the platform. */
 static void make_copy(maker *m, const spot *at, const cs_program_step *of, cs_stage_step *made)
 {
     const cs_class like = {.purpose = (uint8_t)of->purpose,
@@ -337,8 +325,7 @@ static void make_copy(maker *m, const spot *at, const cs_program_step *of, cs_st
         cs_program_class(m->builder, of, &like);
 }
 
-/* Room for the classes of all holders, for those of the first of which the steps are as they are
- * of all. */
+/* Makes the steps of a pass, which are the same for all holders, with room for their classes. */
 static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, cs_stage_pass *pass)
 {
     pass->n = program->n;
@@ -361,7 +348,7 @@ static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, c
     return pass->steps != NULL;
 }
 
-/* A collective of which a stage has one holder has one member. */
+/* Joins steps into series where a stage has one holder: its collectives have one member then. */
 static bool join_steps(const maker *m, const cs_program *program, uint32_t n_holders,
                        cs_stage_pass *pass)
 {
@@ -377,7 +364,7 @@ static bool join_steps(const maker *m, const cs_program *program, uint32_t n_hol
     return starts && cs_pass_join(pass, starts, m->builder, m->arena);
 }
 
-/* Adds the classes of a pass for some holders of a stage, the first of which it is made for. */
+/* Adds the classes of a pass for n_holders of a stage, from `at` on. */
 static cs_status make_pass(maker *m, const cs_program_stage *common, const spot *at,
                            uint32_t n_holders, cs_kind kind, uint32_t variant, cs_error *error)
 {
@@ -448,16 +435,7 @@ static void set_policy(maker *m, uint32_t stage, uint32_t replica, cs_kind kind,
     }
 }
 
-static void set_policies(maker *m, uint32_t stage, uint32_t holder)
-{
-    const uint32_t replica = holder - m->job->plan->stages[stage].first_device;
-    cs_stage_policies policies = {CS_NONE, CS_NONE};
-    m->options->policies(m->job, m->options->params, m->builder, m->made.slots, holder, &policies);
-    set_policy(m, stage, replica, CS_FORWARD, policies.forward);
-    set_policy(m, stage, replica, CS_BACKWARD, policies.backward);
-}
-
-/* All passes of a stage: of each holder by itself, or of all places of a grid together. */
+/* Makes all passes of a stage, for each holder, or for all places of a grid together. */
 static cs_status make_stage(maker *m, uint32_t stage, cs_error *error)
 {
     const uint32_t first = m->job->plan->stages[stage].first_device, n = n_replicas(m, stage);
@@ -467,8 +445,12 @@ static cs_status make_stage(maker *m, uint32_t stage, cs_error *error)
     for (uint32_t h = first; h < first + n && status == CS_OK; h += together) {
         const spot at = {stage, h, m->made.devices[h]};
         status = make_passes(m, &common, &at, together, error);
-        for (uint32_t i = 0; status == CS_OK && m->options->policies && i < together; i++)
-            set_policies(m, stage, h + i);
+        for (uint32_t i = h; status == CS_OK && m->options->policies && i < h + together; i++) {
+            cs_stage_policies made = {CS_NONE, CS_NONE};
+            m->options->policies(m->job, m->options->params, m->builder, m->made.slots, i, &made);
+            set_policy(m, stage, i - first, CS_FORWARD, made.forward);
+            set_policy(m, stage, i - first, CS_BACKWARD, made.backward);
+        }
     }
     cs_program_stage_finish(&common);
     return status;
@@ -498,7 +480,7 @@ static uint32_t count_ties(const maker *m)
     return n;
 }
 
-/* What the tie is summed with: copies of the same weights. */
+/* Finds the tied weights of which a tie is another copy; or NULL. */
 static cs_tied *find_tied(maker *m, const cs_tie *tie)
 {
     const cs_model *model = m->job->model;
@@ -511,7 +493,7 @@ static cs_tied *find_tied(maker *m, const cs_tie *tie)
     return NULL;
 }
 
-/* Finds which stages hold a copy of which weights, of `n` ties in all. */
+/* Finds which stages hold copies of which weights. There are n ties. */
 static bool gather_ties(maker *m, uint32_t n)
 {
     const cs_model *model = m->job->model;
@@ -535,21 +517,8 @@ static bool gather_ties(maker *m, uint32_t n)
     return m->made.ties != NULL;
 }
 
-/* Holder i of each stage, or all holders. */
-static uint32_t make_tied_group(maker *m, const cs_tied *tied, uint32_t *devices, uint32_t i)
-{
-    const cs_plan *plan = m->job->plan;
-    uint32_t n = 0;
-    for (uint32_t s = 0; s < tied->n_stages; s++) {
-        const cs_stage *of = &plan->stages[tied->stages[s]];
-        const uint32_t first = tied->paired ? i : 0, end = tied->paired ? i + 1 : of->n_devices;
-        for (uint32_t h = first; h < end; h++)
-            devices[n++] = plan->devices[of->first_device + h];
-    }
-    return cs_builder_group(m->builder, devices, n);
-}
-
-/* Of a grid each place sums its shard with those of the same place. */
+/* Makes the all-reduces of tied weights. On a grid each place sums its shard with the same places of
+ * the other stages. */
 static bool make_tied(maker *m, cs_tied *tied)
 {
     const cs_plan *plan = m->job->plan;
@@ -569,7 +538,14 @@ static bool make_tied(maker *m, cs_tied *tied)
     if (!devices || !tied->classes)
         return false;
     for (uint32_t i = 0; i < n_groups; i++) {
-        const uint32_t group = make_tied_group(m, tied, devices, i);
+        uint32_t n = 0;
+        for (uint32_t s = 0; s < tied->n_stages; s++) {
+            const cs_stage *of = &plan->stages[tied->stages[s]];
+            const uint32_t first = tied->paired ? i : 0, end = tied->paired ? i + 1 : of->n_devices;
+            for (uint32_t h = first; h < end; h++)
+                devices[n++] = plan->devices[of->first_device + h];
+        }
+        const uint32_t group = cs_builder_group(m->builder, devices, n);
         if (has_grid(m))
             cs_builder_family(m->builder, group, m->n_families);
         if (!has_grid(m) || is_simulated(m, 0, i))
@@ -580,33 +556,8 @@ static bool make_tied(maker *m, cs_tied *tied)
     return true;
 }
 
-static bool make_ties(maker *m)
-{
-    bool enough = gather_ties(m, count_ties(m));
-    for (uint32_t t = 0; enough && t < m->made.n_ties; t++)
-        enough = make_tied(m, &m->made.ties[t]);
-    return enough;
-}
-
-/* Of all micro-batches of a mini-batch. */
-static void make_receive_buffers(maker *m, uint32_t stage, uint32_t holder)
-{
-    const int64_t n = m->job->micro_batches;
-    const uint32_t device = m->made.devices[holder];
-    if (cs_stage_receives(m->job, stage))
-        cs_builder_resident(m->builder, device, CS_MEMORY_BUFFERS, n * m->received[holder]);
-    if (stage + 1 < m->job->plan->n_stages && cs_stage_receives(m->job, stage + 1))
-        cs_builder_resident(m->builder, device, CS_MEMORY_BUFFERS,
-                            n * m->job->stages[stage].output_bytes);
-}
-
-/* Whether a device has one stage, whose input stays with its gradient (stage-buffers.h). */
-static bool keeps_input(const cs_job *job, const uint32_t *stages_of, uint32_t device)
-{
-    return stages_of[device] == 1 && !job->receive_buffers;
-}
-
-/* One per device, for the largest that any of its stages hands back. */
+/* Adds a buffer per device for the largest gradient that any of its stages returns. If the device
+ * has one stage, whose input stays with its gradient (stage-buffers.h), it adds two. */
 static bool make_returned(maker *m)
 {
     const cs_plan *plan = m->job->plan;
@@ -624,20 +575,32 @@ static bool make_returned(maker *m)
                 most[device] = m->received[h];
         }
     }
-    for (uint32_t d = 0; d < m->job->n_devices; d++)
-        for (int i = 0; i <= keeps_input(m->job, stages_of, d); i++)
+    for (uint32_t d = 0; d < m->job->n_devices; d++) {
+        const bool keeps_input = stages_of[d] == 1 && !m->job->receive_buffers;
+        for (int i = 0; i <= keeps_input; i++)
             cs_builder_resident(m->builder, d, CS_MEMORY_BUFFERS, most[d]);
+    }
     return true;
 }
 
+/* Adds what is resident on the holders: weights, states, and receive buffers for all micro-batches
+ * of a mini-batch. */
 static void make_slots(maker *m)
 {
-    for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
-        const uint32_t first = m->job->plan->stages[s].first_device;
-        const cs_residents of = cs_residents_of(m->job, s);
+    const cs_job *job = m->job;
+    const int64_t n_micros = job->micro_batches;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const uint32_t first = job->plan->stages[s].first_device;
+        const cs_residents of = cs_residents_of(job, s);
         for (uint32_t h = first; h < first + n_replicas(m, s); h++) {
-            m->made.slots[h] = cs_residents_add(m->builder, &of, m->made.devices[h]);
-            make_receive_buffers(m, s, h);
+            const uint32_t device = m->made.devices[h];
+            m->made.slots[h] = cs_residents_add(m->builder, &of, device);
+            if (cs_stage_receives(job, s))
+                cs_builder_resident(m->builder, device, CS_MEMORY_BUFFERS,
+                                    n_micros * m->received[h]);
+            if (s + 1 < job->plan->n_stages && cs_stage_receives(job, s + 1))
+                cs_builder_resident(m->builder, device, CS_MEMORY_BUFFERS,
+                                    n_micros * job->stages[s].output_bytes);
         }
     }
 }
@@ -701,7 +664,10 @@ cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options 
         make_sends(&m, s);
     for (uint32_t s = 0; s < n_stages; s++)
         m.made.reductions[s] = make_reduction(&m, s);
-    if (!make_ties(&m))
+    enough = gather_ties(&m, count_ties(&m));
+    for (uint32_t i = 0; enough && i < m.made.n_ties; i++)
+        enough = make_tied(&m, &m.made.ties[i]);
+    if (!enough)
         return cs_error_no_memory(error);
     *made = m.made;
     return CS_OK;
