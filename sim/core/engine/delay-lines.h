@@ -19,12 +19,12 @@ enum { CS_DELAY_LINES = 8, CS_NO_DELAY_LINE = CS_DELAY_LINES };
 
 enum { CS_DELAY_BITS = 27, CS_DELAY_MOST = (1 << CS_DELAY_BITS) - 1 };
 
-#define CS_DELAY_REMOVED UINT32_MAX /* what such an event is */
+#define CS_DELAY_REMOVED UINT32_MAX /* cs_event.what of a removed event */
 
 typedef struct cs_delay_line {
     cs_event *events; /* event i is at i % capacity, a power of 2 */
     uint32_t first, n, capacity;
-    uint32_t last_task; /* of the event that was added last */
+    uint32_t last_task; /* task of the latest event */
     cs_time last_time;
     cs_time delay;
 } cs_delay_line;
@@ -65,7 +65,7 @@ static inline cs_event *cs_delay_line_at(const cs_delay_line *line, uint32_t num
     return &line->events[number & (line->capacity - 1)];
 }
 
-/* Of half of the lines. */
+/* The least key of half of the lines. */
 static inline cs_event_key cs_delay_lines_least(const cs_event_key *heads)
 {
     return cs_event_queue_least(cs_event_queue_least(heads[0], heads[1]),
@@ -109,7 +109,7 @@ CS_MUST_CHECK static inline bool cs_delay_lines_push(cs_delay_lines *lines, uint
     return true;
 }
 
-/* The first event of a line is gone; those behind it that were removed go with it. */
+/* Drops the first event of a line, and removed events after it. */
 static inline void cs_delay_lines_advance(cs_delay_lines *lines, uint32_t number)
 {
     cs_delay_line *line = &lines->lines[number];

@@ -22,7 +22,7 @@ void cs_event_queue_finish(cs_event_queue *queue)
     cs_event_queue_init(queue);
 }
 
-/* Leaves keep their slots; the nodes above are made anew. Only called when no slot is spare. */
+/* Leaves keep their slots; the nodes above are rebuilt. Only called when no slot is spare. */
 bool cs_event_queue_grow(cs_event_queue *queue)
 {
     uint32_t old = queue->capacity, capacity = old ? 4 * old : FIRST_CAPACITY;

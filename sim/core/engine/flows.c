@@ -161,8 +161,9 @@ static cs_status set_rate(cs_network *network, uint32_t id, double rate, cs_time
     return cs_flow_announce(network, id, flow->end);
 }
 
-/* Shortcut: a flow that is alone on its links shares with nobody, and its class knows its rate. Gain: 8 % of the instructions of a ring all-reduce in random order (bench-network ring
- * 1024 random). */
+/* Shortcut: a flow that is alone on its links shares with nobody, and its class knows its rate.
+ * Gain: 8 % of the instructions of a ring all-reduce in random order (bench-network ring 1024
+ * random). */
 static bool is_sole_user(const cs_network *network, uint32_t id)
 {
     uint32_t n;

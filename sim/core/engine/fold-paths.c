@@ -26,7 +26,7 @@ void cs_fold_paths_finish(cs_fold_paths *paths)
     *paths = (cs_fold_paths){0};
 }
 
-/* The k-th of the messages: its links into `way`. */
+/* Finds the links of message k, into `way`. */
 static uint32_t find_way(cs_fold_paths *paths, cs_pair ends, uint32_t k)
 {
     const uint32_t *first = paths->list.first, *devices = paths->list.devices;
@@ -49,7 +49,7 @@ static void count_all(cs_fold_paths *paths, cs_pair ends, bool clear)
         }
 }
 
-/* What a message takes on its way: the longest time per byte of a link, and the latency. */
+/* Finds the longest time per byte on a link of a message, and its latency. */
 static cs_status find_pace(cs_fold_paths *paths, cs_pair ends, double *byte_time, cs_time *latency,
                            cs_error *error)
 {

@@ -1,5 +1,5 @@
-/* Links that messages take which a transfer of a folded graph stands for. Internal to
- * sim/core/engine. */
+/* Links of the messages that a transfer of a folded graph represents. Internal to sim/core/engine.
+ */
 #ifndef CS_ENGINE_FOLD_PATHS_H
 #define CS_ENGINE_FOLD_PATHS_H
 
@@ -21,17 +21,17 @@ CS_MUST_CHECK cs_status cs_fold_paths_init(cs_fold_paths *paths, const cs_graph 
 /* Zeroed ones can be finished. */
 void cs_fold_paths_finish(cs_fold_paths *paths);
 
-/* Of the messages that one between two devices stands for, the ends of the slowest: of most time
- * per byte, where links are shared while all of them are on their way, then of the longest
- * latency; itself if it is among these. CS_OVERFLOW. */
+/* Finds the ends of the slowest message that a message represents: the most time per byte, with the
+ * links shared by all of these messages; then the longest latency. The message itself is preferred
+ * if it is one of the slowest. CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_fold_paths_slowest(cs_fold_paths *paths, cs_pair ends, cs_pair *slowest,
                                               cs_error *error);
 
-/* Per link of the list, how many of the messages between two devices take it. */
+/* Counts, per link of the list, the represented messages that take it. */
 void cs_fold_paths_weigh(cs_fold_paths *paths, cs_pair ends, const uint32_t *links, uint32_t n,
                          uint32_t *weights);
 
-/* Adds so many bytes to the links of each of these messages; false where they do not fit. */
+/* Adds bytes to the links of each of these messages. False if they do not fit. */
 CS_MUST_CHECK bool cs_fold_paths_count(cs_fold_paths *paths, cs_pair ends, int64_t bytes,
                                        cs_link_record *links);
 

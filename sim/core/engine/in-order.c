@@ -9,38 +9,38 @@
  * those that take no time end, LAST_STEP computations start. */
 enum { STEP_BITS = 16, ROUND = 1 << STEP_BITS, LAST_STEP = ROUND - 1, MOST_STEPS = INT32_MAX };
 
-/* What the start or the end of a task does on one device. */
-typedef struct deed {
+/* Memory and version changes by the start or the end of a task, on one device. */
+typedef struct action {
     uint32_t device;
     uint32_t first_effect, n; /* in cs_engine.effects */
     uint32_t slot;            /* that gets a new version; or CS_NONE */
     uint32_t begins, ends;    /* 1 + a series; or 0 */
-} deed;
+} action;
 
-/* A class as the pass wants it. */
+/* A class as the pass needs it. */
 typedef struct flat_class {
     cs_time duration;
     uint32_t device;
-    uint32_t first_deed;     /* those at the start, then those at the end */
-    uint16_t n_start, n_end; /* deeds */
+    uint32_t first_action;   /* those at the start, then those at the end */
+    uint16_t n_start, n_end; /* actions */
     bool transfer, timed;
 } flat_class;
 
-/* A deed that is due. */
+/* An action that is due. */
 typedef struct event {
     cs_time time;
     uint64_t order; /* the step, then the task or, of starting computations, the device */
-    uint32_t deed, task;
+    uint32_t action, task;
 } event;
 
-/* What happens to a device's memory. */
+/* The actions on a device that have not been applied yet, and the device's clocks. */
 typedef struct lane {
     event *events; /* from `first` on, in order */
     uint32_t first, end, capacity;
     cs_time host;        /* clock of its host */
-    cs_time clock;       /* end of the latest computation of its program, */
-    uint32_t clock_step; /* and in which step of that instant */
-    cs_time applied;     /* the last event that was applied */
+    cs_time clock;       /* end of the latest computation of its program */
+    uint32_t clock_step; /* step of that instant */
+    cs_time applied;     /* time and order of the last event that was applied */
     uint64_t applied_order;
     uint32_t first_feeder, n_feeders; /* devices whose tasks change its memory, besides itself */
 } lane;
@@ -48,8 +48,8 @@ typedef struct lane {
 struct cs_in_order {
     cs_engine *e;
     flat_class *classes;
-    deed *deeds;
-    uint32_t n_deeds, cap_deeds;
+    action *actions;
+    uint32_t n_actions, cap_actions;
     lane *lanes;
     uint32_t *feeders, n_feeders;
     uint64_t *times; /* tasks of each class that were placed */
@@ -113,7 +113,7 @@ const char *cs_in_order_refuses(const cs_engine *e)
 
 /* ---- preparing ---- */
 
-/* By device; those of one stay in order. */
+/* Sorts effects by device; effects of a device stay in order. */
 static void group_effects(cs_effect *effects, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -125,24 +125,24 @@ static void group_effects(cs_effect *effects, uint32_t n)
     }
 }
 
-static bool add_deed(cs_in_order *run, const deed *added)
+static bool add_action(cs_in_order *run, const action *added)
 {
-    if (!cs_vector_reserve((void **)&run->deeds, &run->cap_deeds, run->n_deeds + UINT64_C(1),
-                           sizeof(*run->deeds)))
+    if (!cs_vector_reserve((void **)&run->actions, &run->cap_actions, run->n_actions + UINT64_C(1),
+                           sizeof(*run->actions)))
         return false;
-    run->deeds[run->n_deeds++] = *added;
+    run->actions[run->n_actions++] = *added;
     return true;
 }
 
-/* Adds the deeds of one end of a task: a device each, that of the class in any case where `own` has
- * more than effects. */
-static bool add_deeds(cs_in_order *run, uint32_t first, uint32_t n, const deed *own)
+/* Adds the actions of the start or the end of a task, one per device. The device of the class gets
+ * one if it has effects, or if `own` has more than effects. */
+static bool add_actions(cs_in_order *run, uint32_t first, uint32_t n, const action *own)
 {
     cs_effect *effects = run->e->effects;
     bool more = own->slot != CS_NONE || own->begins > 0 || own->ends > 0, done = true;
     group_effects(effects + first, n);
     for (uint32_t i = 0, next; i < n && done; i = next) {
-        deed one = {effects[first + i].device, first + i, 0, CS_NONE, 0, 0};
+        action one = {effects[first + i].device, first + i, 0, CS_NONE, 0, 0};
         for (next = i; next < n && effects[first + next].device == one.device; next++)
             one.n++;
         if (one.device == own->device) {
@@ -151,9 +151,9 @@ static bool add_deeds(cs_in_order *run, uint32_t first, uint32_t n, const deed *
             one.ends = own->ends;
             more = false;
         }
-        done = add_deed(run, &one);
+        done = add_action(run, &one);
     }
-    return done && (!more || add_deed(run, own));
+    return done && (!more || add_action(run, own));
 }
 
 static bool flatten(cs_in_order *run, uint32_t number)
@@ -161,20 +161,20 @@ static bool flatten(cs_in_order *run, uint32_t number)
     const cs_run_class *of = &run->e->classes[number];
     const cs_class *cls = &run->e->graph->classes[number];
     flat_class *flat = &run->classes[number];
-    const deed start = {.device = of->device, .slot = CS_NONE, .begins = cls->series};
-    const deed end = {
+    const action start = {.device = of->device, .slot = CS_NONE, .begins = cls->series};
+    const action end = {
         .device = of->device, .slot = of->makes ? of->slot : CS_NONE, .ends = cls->series};
     *flat = (flat_class){.duration = of->duration,
                          .device = of->device,
-                         .first_deed = run->n_deeds,
+                         .first_action = run->n_actions,
                          .transfer = of->transfer,
                          .timed = of->timed};
-    if (!add_deeds(run, of->first_effect, of->n_start, &start))
+    if (!add_actions(run, of->first_effect, of->n_start, &start))
         return false;
-    flat->n_start = (uint16_t)(run->n_deeds - flat->first_deed);
-    if (!add_deeds(run, of->first_effect + of->n_start, of->n_end, &end))
+    flat->n_start = (uint16_t)(run->n_actions - flat->first_action);
+    if (!add_actions(run, of->first_effect + of->n_start, of->n_end, &end))
         return false;
-    flat->n_end = (uint16_t)(run->n_deeds - flat->first_deed - flat->n_start);
+    flat->n_end = (uint16_t)(run->n_actions - flat->first_action - flat->n_start);
     return true;
 }
 
@@ -194,14 +194,14 @@ static int compare_feedings(const void *left, const void *right)
 static bool find_feeders(cs_in_order *run)
 {
     const uint32_t n_classes = run->e->graph->n_classes;
-    feeding *all = malloc(((size_t)run->n_deeds + 1) * sizeof(*all));
+    feeding *all = malloc(((size_t)run->n_actions + 1) * sizeof(*all));
     uint32_t n = 0;
-    run->feeders = malloc(((size_t)run->n_deeds + 1) * sizeof(*run->feeders));
+    run->feeders = malloc(((size_t)run->n_actions + 1) * sizeof(*run->feeders));
     for (uint32_t i = 0; all && i < n_classes; i++) {
         const flat_class *of = &run->classes[i];
-        for (uint32_t k = of->first_deed; k < of->first_deed + of->n_start + of->n_end; k++)
-            if (run->deeds[k].device != of->device)
-                all[n++] = (feeding){run->deeds[k].device, of->device};
+        for (uint32_t k = of->first_action; k < of->first_action + of->n_start + of->n_end; k++)
+            if (run->actions[k].device != of->device)
+                all[n++] = (feeding){run->actions[k].device, of->device};
     }
     if (all && run->feeders)
         cs_vector_sort(all, n, sizeof(*all), compare_feedings);
@@ -260,7 +260,7 @@ void cs_in_order_destroy(cs_in_order *run)
     for (uint32_t d = 0; run->lanes && d < run->e->graph->n_devices; d++)
         free(run->lanes[d].events);
     free(run->classes);
-    free(run->deeds);
+    free(run->actions);
     free(run->lanes);
     free(run->feeders);
     free(run->times);
@@ -278,7 +278,7 @@ static inline bool is_before(cs_time time, uint64_t order, cs_time other, uint64
 static cs_status apply(cs_in_order *run, const event *due)
 {
     cs_engine *e = run->e;
-    const deed *of = &run->deeds[due->deed];
+    const action *of = &run->actions[due->action];
     uint32_t version;
     if (of->ends)
         cs_memory_end_series(&e->memory, of->device);
@@ -292,7 +292,7 @@ static cs_status apply(cs_in_order *run, const event *due)
     return CS_OK;
 }
 
-/* Applies all events until then. */
+/* Applies all events up to a time. */
 static cs_status drain(cs_in_order *run, lane *at, cs_time until)
 {
     uint32_t i = at->first;
@@ -307,7 +307,7 @@ static cs_status drain(cs_in_order *run, lane *at, cs_time until)
     return status;
 }
 
-/* Nothing is expected before it: what a task does comes after those before it on its device. */
+/* No event is expected before this time: the tasks of a device come in order. */
 static cs_time horizon(const cs_in_order *run, const lane *at)
 {
     cs_time until = at->clock;
@@ -340,7 +340,7 @@ static cs_status make_room(cs_in_order *run, lane *at)
 static inline cs_status add_event(cs_in_order *run, uint32_t number, uint32_t task, cs_time time,
                                   uint64_t order)
 {
-    lane *at = &run->lanes[run->deeds[number].device];
+    lane *at = &run->lanes[run->actions[number].device];
     if (at->end == at->capacity)
         CS_TRY(make_room(run, at));
     if (!is_before(at->applied, at->applied_order, time, order))
@@ -426,8 +426,8 @@ cs_status cs_in_order_place(cs_in_order *run, uint32_t task, cs_task what, cs_mo
     *span = (cs_span){at.time, end.time};
     *point = end;
     CS_TRY(
-        add_events(run, of->first_deed, of->n_start, task, at, of->transfer ? task : of->device));
-    CS_TRY(add_events(run, of->first_deed + of->n_start, of->n_end, task, end, task));
+        add_events(run, of->first_action, of->n_start, task, at, of->transfer ? task : of->device));
+    CS_TRY(add_events(run, of->first_action + of->n_start, of->n_end, task, end, task));
     if (!of->transfer) { /* from here on nothing earlier comes */
         own->clock = end.time;
         own->clock_step = end.step;
@@ -449,7 +449,7 @@ cs_status cs_in_order_close(cs_in_order *run)
 
 /* ---- a graph ---- */
 
-/* What waits for a task that ended. False if an id does not rise. */
+/* Tells the successors of a task when it ended. False if an edge leads to a lower id. */
 static inline bool tell_successors(const cs_graph *graph, uint32_t task, cs_moment end,
                                    cs_span *spans, uint32_t *steps)
 {

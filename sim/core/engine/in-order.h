@@ -1,17 +1,17 @@
-/* Runs without a queue of events: where the order of tasks on each device is fixed and all delays
- * are known, the start and the end of a task follow from those of its predecessors, in one pass
- * over tasks whose ids rise along edges.
+/* Runs without a queue of events. If the order of tasks on each device is fixed and all delays are
+ * known, the times of a task follow from the times of its predecessors, in one pass over tasks
+ * whose ids rise along edges.
  *
  * An instant has steps (engine.h), and so have the points in time here: `step` numbers them, from
- * the ends with which the instant begins. It is above 0 only where tasks take no time.
+ * 0, the ends at the start of the instant. Only tasks that take no time have higher steps.
  *
- * Memory and versions depend on the order of events, but only on each device by itself, where every
- * effect and every slot is on one device. A device's events come to its lane nearly in order, and
- * wait there until the devices from which more may come are further on. If one comes after all that
- * should have been before those that were applied, the pass fails, and the run is made by events.
+ * Memory and versions depend on the order of events on each device, not between devices. A device's
+ * events come to its lane nearly in order. They wait there until all devices that may send earlier
+ * ones are further on. If an event comes too late after all, the pass fails, and the run is
+ * simulated event by event.
  *
- * It applies to runs on links that nobody shares (ideal, none, phi), of program order, without
- * blocking transfers, policies of versions, slowdown, or messages of others, of which no history is
+ * It applies to devices with program order whose messages do not compete for links, without
+ * blocking transfers, policies of versions, slowdown, and messages of other jobs, if no history is
  * recorded. Internal to sim/core/engine. */
 #ifndef CS_ENGINE_IN_ORDER_H
 #define CS_ENGINE_IN_ORDER_H
@@ -25,7 +25,7 @@ typedef struct cs_moment {
     uint32_t step;
 } cs_moment;
 
-/* NULL if it applies to a prepared run, else why it does not: "transfers share links". */
+/* NULL if it applies to a prepared run; else the reason why not. */
 const char *cs_in_order_refuses(const cs_engine *e);
 
 /* `e`, which must outlive it, is prepared. NULL when memory runs out. */
@@ -44,8 +44,8 @@ CS_MUST_CHECK cs_status cs_in_order_place(cs_in_order *run, uint32_t task, cs_ta
 /* All tasks were placed: applies what waits. Errors as above. */
 CS_MUST_CHECK cs_status cs_in_order_close(cs_in_order *run);
 
-/* The whole graph of the run; fills its spans. Not *done: it is not possible, and the run is to be
- * prepared anew. CS_NO_MEMORY, CS_INTERRUPTED. */
+/* Runs the whole graph and fills its spans. Not *done: events came too late, and the run must be
+ * prepared again. CS_NO_MEMORY, CS_INTERRUPTED. */
 CS_MUST_CHECK cs_status cs_in_order_run(cs_engine *e, bool *done);
 
 #endif

@@ -200,7 +200,7 @@ bool cs_memory_is_doubtful(const cs_memory *memory)
     return doubtful;
 }
 
-/* What has to be noted of effects that were applied. */
+/* Records peaks and changes after effects. */
 static cs_status note_effects(cs_memory *memory, const cs_effect *effects, uint32_t n,
                               uint32_t task, cs_time now)
 {
@@ -245,7 +245,7 @@ static int compare_numbers(const void *left, const void *right)
 /* Most instants have few, or many devices that do the same, one after the other. */
 static void sort_changed(uint32_t *changed, uint32_t n)
 {
-    enum { MOST_MOVES = 16 }; /* of each */
+    enum { MOST_MOVES = 16 }; /* per element */
     uint64_t moves = 0;
     for (uint32_t i = 1; i < n; i++) {
         const uint32_t moved = changed[i];

@@ -11,40 +11,38 @@ typedef struct cs_device_memory {
     int64_t live[CS_N_CATEGORIES];
 } cs_device_memory;
 
-/* What happens to its device's memory within a series, at a time after its start. */
+/* A change of the device's memory within a series. */
 typedef struct cs_memory_change {
-    cs_time after;
-    int64_t bytes, allocated; /* in all; and of that what is allocated */
+    cs_time after;            /* the start of the series */
+    int64_t bytes, allocated; /* total; and the allocations among them */
 } cs_memory_change;
 
 typedef struct cs_memory_series {
     uint32_t first, n;  /* in cs_memory.changes */
-    int64_t bytes, top; /* of all its changes; and the most after an allocation, INT64_MIN: none */
+    int64_t bytes, top; /* sum of its changes; largest sum after an allocation, INT64_MIN: none */
 } cs_memory_series;
 
-/* The series that a device is busy with. */
+/* The series that runs on a device. */
 typedef struct cs_memory_running {
-    uint32_t at, end;              /* changes that are still to come */
-    const cs_memory_series *whole; /* none has been applied; or NULL */
+    uint32_t at, end;              /* changes not applied yet */
+    const cs_memory_series *whole; /* the series, until one of its changes is applied; else NULL */
     cs_time start;
-    cs_time instant;  /* the latest one at which a change met another task's; */
-    int64_t most;     /* no more bytes were there then, */
-    int64_t doubtful; /* or at any such instant */
+    cs_time instant;  /* latest instant that had a change and an effect of another task */
+    int64_t most;     /* upper bound of the bytes at that instant */
+    int64_t doubtful; /* largest such bound of all instants */
 } cs_memory_running;
 
 typedef struct cs_memory {
     cs_device_memory *pools;   /* per device */
-    cs_device_record *records; /* per device; the trace's in the end */
+    cs_device_record *records; /* per device; moved into the trace */
     uint32_t n_devices;
-    /* What becomes of live bytes, where that is recorded: */
-    cs_memory_samples *samples; /* the trace's in the end; NULL: it is not */
-    cs_time instant;            /* at which the latest changes were, */
-    uint32_t *changed;          /* those of these devices and categories */
+    cs_memory_samples *samples; /* of live bytes; moved into the trace; NULL: not recorded */
+    cs_time instant;            /* time of the latest changes */
+    uint32_t *changed;          /* device * CS_N_CATEGORIES + category, changed at that time */
     uint32_t n_changed, cap_changed;
-    bool over_capacity;  /* some allocation was beyond a capacity */
-    uint32_t overflowed; /* a device whose bytes did not fit, or CS_NONE */
-    /* Of a graph with series: */
-    cs_memory_running *running; /* per device; NULL: there are none */
+    bool over_capacity;         /* an allocation exceeded a capacity */
+    uint32_t overflowed;        /* a device whose bytes did not fit, or CS_NONE */
+    cs_memory_running *running; /* per device; NULL: the graph has no series */
     cs_memory_series *series;
     cs_memory_change *changes;
     uint32_t n_changes, cap_changes;
@@ -55,7 +53,7 @@ CS_MUST_CHECK cs_status cs_memory_init(cs_memory *memory, const cs_graph *graph,
                                        const cs_platform *platform, bool record, cs_error *error);
 void cs_memory_finish(cs_memory *memory);
 
-/* Applies n effects together; `task` is whose. CS_NO_MEMORY when memory for the samples runs out;
+/* Applies n effects of a task together. CS_NO_MEMORY when memory for the samples runs out;
  * CS_OVERFLOW when a device's bytes do not fit. */
 CS_MUST_CHECK cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n,
                                         uint32_t task, cs_time now);
@@ -64,16 +62,17 @@ CS_MUST_CHECK cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effe
 CS_MUST_CHECK bool cs_memory_add_change(cs_memory *memory, uint32_t series,
                                         const cs_memory_change *change);
 
-/* A series begins on a device, or is about to end. Its changes are applied when something else
- * happens to the device's memory later, or at its end. */
+/* A series begins on a device, or is about to end. Its changes are applied at its end, or before
+ * another task changes the device's memory. */
 void cs_memory_begin_series(cs_memory *memory, uint32_t series, uint32_t device, cs_time now);
 void cs_memory_end_series(cs_memory *memory, uint32_t device);
 
-/* Whether the peak of a device may be another than that of the parts one by one: where a change
- * within a series met what another task did at the same instant, their order is not known. */
+/* Whether the peak of a device may differ from the peak without series: the order is unknown if a
+ * change within a series and an effect of another task have the same time. */
 bool cs_memory_is_doubtful(const cs_memory *memory);
 
-/* No more changes come at the latest instant: it gets its samples. False when memory runs out. */
+/* Records the samples of the latest instant, which has no more changes. False when memory runs out.
+ */
 CS_MUST_CHECK bool cs_memory_end_instant(cs_memory *memory);
 
 #endif

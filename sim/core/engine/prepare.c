@@ -38,9 +38,8 @@ static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time t
     return true;
 }
 
-/* Splits a class's effects into those at its start and those at its end. The order in which devices
- * start matters where the start of a computation changes another device's memory, or which versions
- * others find. */
+/* Sorts a class's effects: at the start, then at the end. Devices must start in order if the start
+ * of a computation changes another device's memory. */
 static void split_effects(cs_engine *e, const cs_class *cls, cs_run_class *run)
 {
     uint32_t end = cls->first_effect + cls->n_effects, out = cls->first_effect;
@@ -62,7 +61,7 @@ static void split_effects(cs_engine *e, const cs_class *cls, cs_run_class *run)
 /* The start or the end of a part of a series. */
 typedef struct part_event {
     cs_time after; /* the start of the series */
-    uint32_t step; /* of an instant: 0 ends, 1 transfers start, 2 a computation starts */
+    uint32_t step; /* within an instant: 0 ends, 1 transfers start, 2 a computation starts */
     uint32_t part;
     uint32_t first_effect, n;
 } part_event;
@@ -77,8 +76,8 @@ static int compare_events(const void *left, const void *right)
     return a->part < b->part ? -1 : a->part > b->part;
 }
 
-/* When the parts of a series start and end, after its start; returns its duration, or -1 when that
- * does not fit. Two events per part. */
+/* Fills the start and end of each part of a series: two events. Returns its duration, or -1 if that
+ * does not fit. */
 static cs_time place_parts(const cs_engine *e, const cs_series_part *parts, uint32_t n,
                            part_event *events)
 {
@@ -115,8 +114,9 @@ static cs_run_host host_of(const cs_class *cls, const cs_run_class *run)
 /* Long before any time of a run. */
 static const cs_time long_ago = INT64_MIN / 2;
 
-/* Passes the parts of a series, of which the first may start at `start` while the clock of the host
- * is `*clock`; returns the end, and long_ago when a time does not fit. One end per part. */
+/* Runs through the parts of a series that may start at `start`, with the host's clock at *clock,
+ * and fills the end of each part. Returns the end of the last one; long_ago if a time does not fit.
+ */
 static cs_time pass_parts(const cs_engine *e, const cs_series_part *parts, uint32_t n,
                           cs_time start, cs_time *clock, cs_time *ends)
 {
@@ -135,8 +135,8 @@ static cs_time pass_parts(const cs_engine *e, const cs_series_part *parts, uint3
     return computed;
 }
 
-/* A series is a chain of maxima and sums of its start and its host's clock, and so is what it
- * makes of them: each of the two alone gives its part of the result. */
+/* The end of a series and the clock after it are maxima of sums of its start and the clock before
+ * it. Running through the parts from each of the two alone gives the terms. */
 static bool find_host_of_series(const cs_engine *e, const cs_series_part *parts, uint32_t n,
                                 cs_run_host *host)
 {
@@ -233,7 +233,7 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
     return CS_OK;
 }
 
-/* Messages that meet nothing are not made: they would change nothing. */
+/* Messages that meet no others would change nothing, and are left out. */
 static cs_status prepare_sources(cs_engine *e, const cs_delivery *deliveries, cs_error *error)
 {
     const uint32_t n = e->options.traffic.n_sources;
@@ -383,7 +383,7 @@ static void cut_off(cs_engine *e)
     }
 }
 
-/* What is stood for had the same memory. */
+/* Devices that are not simulated had the same memory. */
 static void unfold_records(const cs_engine *e)
 {
     const cs_graph *graph = e->graph;
@@ -391,7 +391,7 @@ static void unfold_records(const cs_engine *e)
         e->memory.records[d] = e->memory.records[cs_graph_stand_in(graph, d)];
 }
 
-/* The tasks of each class that ended. */
+/* Counts the tasks of each class that have ended. */
 static bool count_tasks(cs_engine *e)
 {
     const cs_graph *graph = e->graph;

@@ -1,11 +1,11 @@
-/* What is ready and waits for its turn: sets of tasks by priority, and lists of ids. */
+/* Ready tasks: sets by priority, and lists of ids. */
 #ifndef CS_ENGINE_READY_H
 #define CS_ENGINE_READY_H
 
 #include "sim/base/vector.h"
 #include "sim/core/graph/graph.h"
 
-/* A set of ready tasks from which the one with the least key is taken. */
+/* Ready tasks, of which the task with the least key comes first. */
 typedef struct cs_ready_set {
     uint64_t *keys; /* a binary heap */
     uint32_t n, capacity;

@@ -3,16 +3,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What a device computes, if anything, and how many transfers it sends or receives, by origin. */
+/* The computation of a device, if any, and the number of transfers that it takes part in, by
+ * origin. */
 typedef struct slowed_device {
     bool computes;
     bool noted; /* something started or ended since the last settling */
     uint8_t kind;
-    uint32_t slot;        /* of the event of its end */
-    cs_time alone, began; /* what it takes by itself, and when it started */
-    cs_time started;      /* when its host has started all of it: it does not end before */
-    double left;          /* of that, ps at `since` */
-    double factor;        /* since then */
+    uint32_t slot;        /* event of its end */
+    cs_time alone, began; /* its duration without slowdown, and its start */
+    cs_time started;      /* its host has started all of it: it does not end before */
+    double left;          /* ps of `alone` that are left at `since` */
+    double factor;        /* since `since` */
     cs_time since;
     uint32_t active[CS_N_KINDS];
 } slowed_device;

@@ -1,6 +1,6 @@
-/* Runs tasks as a builder hands them on (sim/core/graph/builder.h): in the order of their ids, each when
- * its predecessors have run, after which nothing is kept of it but when it ran. So a run needs
- * little more memory than its trace has. It gives the same bits as cs_engine_run without history.
+/* Runs tasks as a builder hands them on (sim/core/graph/builder.h), in the order of their ids. Only
+ * the times of a task are kept after it has run, so a run needs little more memory than its trace.
+ * It gives the same bits as cs_engine_run without history.
  *
  * It takes what in-order.h does, if all classes are there before the first task. */
 #ifndef CS_ENGINE_TASK_WINDOW_H
@@ -13,7 +13,7 @@
 
 typedef struct cs_task_window cs_task_window;
 
-/* What is known of the tasks besides. */
+/* Totals of the tasks, in addition to the trace. */
 typedef struct cs_task_window_use {
     cs_time (*compute)[CS_N_KINDS]; /* per device: its computations, by kind */
     cs_time *batch_end; /* per mini-batch: the end of its last computation; 0 without any */
@@ -29,7 +29,7 @@ void cs_task_window_destroy(cs_task_window *window);
  * so; else as cs_engine_run does. */
 cs_task_taker cs_task_window_taker(cs_task_window *window);
 
-/* All tasks were handed on, of what is now `graph`. Both results are the caller's. */
+/* Ends the run of `graph`, all of whose tasks have been handed on. The caller owns both results. */
 CS_MUST_CHECK cs_status cs_task_window_end(cs_task_window *window, const cs_graph *graph,
                                            cs_trace *trace, cs_task_window_use *use,
                                            cs_error *error);

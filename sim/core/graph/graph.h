@@ -1,40 +1,38 @@
-/* Task graphs: what is to be done, in which order, on which device, with which effect on memory.
+/* Task graphs: tasks, their order, their devices, and their effects on memory.
  *
  * A task is a computation on a device, a transfer from one device to another, or one rank's part in
- * a collective (lower.h turns collectives into transfers before the engine runs). Most of what
- * there is to say about a task it shares with thousands of others: forwards of stage 3 all take the
- * same time on the same device. That is said once, in a class. A task itself is 16 bytes: its
- * class, which micro-batch it is for, its successor (or where several are listed), and what its
- * device computes next.
+ * a collective (lower.h turns collectives into transfers before the engine runs). Tasks that share
+ * kind, device, duration and effects share a class: for example all forwards of stage 3. A task
+ * itself is 16 bytes: its class, its micro-batch, its successor or list of successors, and the next
+ * task of its device.
  *
  * Order. A task starts when all its predecessors have ended. Compute tasks of a device also obey
  * the device's queue:
- *   CS_QUEUE_PROGRAM   strictly in the order in which they were added
- *   CS_QUEUE_PRIORITY  any that is ready: higher priority of the class first, then the lower id
+ *   CS_QUEUE_PROGRAM   strictly in the order of their addition
+ *   CS_QUEUE_PRIORITY  any ready task: higher priority of the class first, then the lower id
  * An edge that program order implies may be left out. Transfers do not queue on a device unless
- * their class is blocking: then they start when both ends are free of compute, before any compute
- * that is ready, lower id first, and occupy both. A class may have release times: its task of an
- * item is not ready before release + item * interval, and in program order the device waits with
- * it.
+ * their class is blocking: then they start when both ends are idle, before any ready computation,
+ * lower id first, and occupy both ends. A class may have release times: its task of an item does
+ * not start before release + item * interval, and in program order the device waits with it.
  *
- * Ids are 32-bit positions. Tasks are best added roughly in the order in which they will run: the
- * engine then walks memory forward.
+ * Ids are 32-bit positions. Tasks are best added roughly in the order of execution: the engine then
+ * walks memory forward.
  *
  * Memory. A class has effects: signed bytes of a category on a device, at the start or at the end
- * of the task. What is resident from the start of the run (weights) is listed apart.
+ * of the task. Bytes that exist from the start of the run (weights) are residents.
  *
  * Weights. A slot is one stage's weights on one device. Its current version counts the updates that
- * ended; a class of kind CS_UPDATE, or another that `updates`, makes a new one at its end. A task
- * whose class names a slot reads a version at its start, and that is recorded. Which one, the
- * class's policy says, or without a policy it is the slot's current one. A version lives while it
- * is current or held, or while the slot retains it; what lives besides the current one is memory
- * of the category weight_versions.
+ * have ended; a class of kind CS_UPDATE, or another that `updates`, makes a new one at its end. A
+ * task whose class names a slot reads a version at its start, and that is recorded. The class's
+ * policy chooses the version; without a policy it is the slot's current one. A version lives while
+ * it is current or held, or while the slot retains it. Live versions other than the current one are
+ * memory of the category weight_versions.
  *
- * Series. Computations of a device, and collectives beside and between them, may be one task where
- * nothing else waits for the parts and they wait for nothing else: it starts with its first part,
- * ends with its last one, and occupies its device in between. That changes neither times nor what a
- * device holds in all; what is recorded of single parts is lost. So series are for those who ask
- * for the time and the peak of a run only.
+ * Series. Computations of a device, and collectives between them or overlapped with them, may be
+ * one task if no other task waits for the parts, and they wait for no other task. The series starts
+ * with its first part, ends with its last one, and occupies its device in between. Times and the
+ * device's total memory do not change; records of single parts are lost. So series are for callers
+ * that need only the time and the peak of a run.
  */
 #ifndef CS_GRAPH_GRAPH_H
 #define CS_GRAPH_GRAPH_H
@@ -99,7 +97,7 @@ typedef enum cs_category {
         CS_N_CATEGORIES
 } cs_category;
 
-/* What a transfer or collective is for. */
+/* The purpose of a transfer or collective. */
 #define CS_PURPOSE_MAP(X)                                                                          \
     X(STAGES, "stages")       /* activations and their gradients from stage to stage */            \
     X(GRADIENTS, "gradients") /* sums of gradients of weights */                                   \
@@ -123,46 +121,45 @@ typedef struct cs_effect {
     int64_t bytes; /* allocated when positive, freed when negative */
     uint32_t device;
     uint8_t category; /* cs_category */
-    bool at_end;      /* of the task; else at its start */
+    bool at_end;      /* at the end of the task; else at its start */
 } cs_effect;
 
 typedef struct cs_class {
     uint8_t kind;      /* cs_kind */
-    uint8_t origin;    /* cs_kind of what a transfer was lowered from; else equal to kind */
+    uint8_t origin;    /* cs_kind that a transfer was lowered from; else equal to kind */
     bool blocking;     /* a transfer that occupies the compute of both ends */
     bool updates;      /* makes a new version of its weights at its end; always so of CS_UPDATE */
     bool waits;        /* the device's host waits for its end; for a transfer, the receiver's host
                  * does, and if it blocks, the sender's host too */
     bool waits_before; /* compute: the host starts it when its device is free */
-    uint8_t purpose;   /* cs_purpose, of what is not computed */
-    bool alone; /* a collective that no layers of another micro-batch are beside, in a schedule that
-                 * has them beside others */
-    int32_t priority; /* of a device with CS_QUEUE_PRIORITY; higher first */
+    uint8_t purpose;   /* cs_purpose of a transfer or collective */
+    bool alone; /* no computation of another micro-batch overlaps this collective (schedules with
+                 * paired passes only) */
+    int32_t priority; /* on a device with CS_QUEUE_PRIORITY; higher first */
     uint32_t stage;
     uint32_t device;  /* where it computes, sends from, or is a rank */
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
-    uint32_t ranks;  /* 1 + the group whose collective a transfer stands for as one delay; else 0 */
-    uint32_t series; /* 1 + the series that a computation is; else 0 */
+    uint32_t ranks;   /* 1 + the group whose collective a transfer replaces by one delay; else 0 */
+    uint32_t series;  /* 1 + the series that a computation is; else 0 */
     uint32_t first_effect, n_effects;
-    cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
-    cs_time host;     /* compute: time of the host to start it. The host does so for
-                     * one computation of the device after the other, as early as it can: it
-                     * waits only for tasks with `waits`. A computation ends at the
-                     * earliest when the host has started all of it */
-    cs_time hidden;   /* if `ranks` > 0: extra time of the collective after this delay. Its ranks
+    cs_time duration; /* compute: at device speed 1; transfer: added to its latencies */
+    cs_time host;   /* compute: the host's time to start it. The host starts one computation of the
+                     * device after the other, as early as it can: it waits only for tasks with
+                     * `waits`. A computation ends no earlier than the host has started all of it */
+    cs_time hidden; /* if `ranks` > 0: extra time of the collective after this delay. Its ranks
                      * compute meanwhile, so no task waits for this time */
-    cs_time release, interval; /* no start before release + item * interval; of no collective */
-    int64_t bytes;             /* of a transfer; of the whole vector of a collective */
-    int64_t bytes_back;        /* of a halo, whose `bytes` go to the next rank: to the one before */
+    cs_time release, interval; /* no start before release + item * interval; not for collectives */
+    int64_t bytes;             /* per transfer; collective: of the whole vector */
+    int64_t bytes_back;        /* halo: to the previous rank; `bytes` go to the next one */
 } cs_class;
 
 typedef struct cs_task {
     uint32_t cls;
     uint32_t item;      /* mini-batch * micro_batches + micro-batch */
-    uint32_t successor; /* the only one; or CS_LIST + where its list stands; or CS_NONE */
-    uint32_t next;      /* what its device computes next in program order, or CS_NONE */
+    uint32_t successor; /* the only one; or CS_LIST + position of the list; or CS_NONE */
+    uint32_t next;      /* next task of its device in program order, or CS_NONE */
 } cs_task;
 
 typedef struct cs_resident {
@@ -173,58 +170,56 @@ typedef struct cs_resident {
 
 typedef struct cs_slot {
     uint32_t stage, device;
-    int64_t bytes;   /* of one version */
-    uint32_t newest; /* it retains its newest so many versions, >= 1 */
-    uint32_t behind; /* as seen from this slot, itself or one that is updated later: what is among
-                      * the newest there may still be asked for here, and all after it is kept */
+    int64_t bytes;   /* per version */
+    uint32_t newest; /* number of versions that it retains, the newest ones; >= 1 */
+    uint32_t behind; /* this slot, or one that is updated later, whose newest versions are retained
+                      * here too */
 } cs_slot;
 
 typedef enum cs_read {
     CS_READ_CURRENT, /* the current version of `slot` */
-    CS_READ_LAG, /* that made by the mini-batch `lag` before its own, 0 for the first ones: version
-                       * mini-batch + 1 - lag */
-    CS_READ_REGISTER, /* what the register holds for its item */
+    CS_READ_LAG, /* the version that the mini-batch `lag` before its own made, mini-batch + 1 - lag;
+                  * 0 for the first ones */
+    CS_READ_REGISTER, /* the register's version for its item */
 } cs_read;
 
-/* How a task chooses the version that it reads, and what it makes others keep. A register holds one
+/* How a task chooses the version that it reads, and which slots hold it. A register holds one
  * version per item, or per mini-batch: all policies that name it use it in the same way. An update
  * reads nothing and has no policy. */
 typedef struct cs_policy {
     uint8_t read;    /* cs_read */
-    bool strict;     /* CURRENT: an update that ends at the very instant is not seen */
-    bool drops;      /* at its end one hold of its slot on the version that it read is gone */
-    bool by_batch;   /* `writes` and `reads` go by mini-batch, not by item */
-    bool notional;   /* the version is recorded only: it need not be there, and nothing holds it */
-    uint32_t slot;   /* of CURRENT: its own, or one whose version counts as complete */
-    uint32_t lag;    /* of LAG, >= 1 */
-    uint32_t reads;  /* of REGISTER */
+    bool strict;     /* CURRENT: ignores an update that ends at the same instant */
+    bool drops;      /* drops a hold of its slot on the version at its end */
+    bool by_batch;   /* `writes` and `reads` are per mini-batch, not per item */
+    bool notional;   /* the version is only recorded: it need not be alive, and nothing holds it */
+    uint32_t slot;   /* CURRENT: its own, or one whose version counts as complete */
+    uint32_t lag;    /* LAG: >= 1 */
+    uint32_t reads;  /* REGISTER */
     uint32_t writes; /* register that gets the version read, or CS_NONE */
-    uint32_t first_held, n_held; /* slots that hold the version from its start on, until dropped */
+    uint32_t first_held, n_held; /* slots that hold the version from its start until its drop */
 } cs_policy;
 
-/* Groups of the same family exist side by side, and no device is in two of them: when one of them
- * communicates, all do the same. Collectives that are delays take that into account; messages need
- * not. In a folded graph the groups that are stood for are there too: they have no members, but
- * messages. */
+/* Groups of a family have no device in common, and communicate at the same time. Collectives that
+ * are delays take that into account. A folded graph has all groups: those of devices that are not
+ * simulated have no members, but their messages count. */
 typedef struct cs_group {
     uint32_t first, n; /* its ranks' devices in group_devices */
-    uint32_t family;   /* its groups have the same number; CS_NONE: it is alone */
+    uint32_t family;   /* number of its family; CS_NONE: it has none */
 } cs_group;
 
-/* A part of a series: a computation, which follows the one before it, or a collective of which the
- * device is the only member. */
+/* A part of a series: a computation, which follows the previous computation, or a collective whose
+ * only member is the device. */
 enum { CS_PART_WAITS = 6 };
 typedef struct cs_series_part {
     uint32_t cls;
-    uint32_t n_waits, waits[CS_PART_WAITS]; /* for these parts of the series, by number */
+    uint32_t n_waits, waits[CS_PART_WAITS]; /* numbers of parts that it waits for */
 } cs_series_part;
 
-/* Parts, in cs_graph.parts, the first and the last of which compute. A class that is a series has
- * the effects at the start of the first and at the end of the last part; all others, and the
- * durations, stay with the parts. */
+/* The first and the last part compute. The class of a series has the effects at the start of the
+ * first and at the end of the last part; other effects and durations stay with the parts. */
 typedef struct cs_series {
-    uint32_t first, n;
-    uint32_t n_tasks; /* that its parts would be, each by itself */
+    uint32_t first, n; /* in cs_graph.parts */
+    uint32_t n_tasks;  /* that it replaces */
 } cs_series;
 
 typedef struct cs_graph {
@@ -235,7 +230,7 @@ typedef struct cs_graph {
     uint32_t n_tasks, n_edges, n_listed;
     cs_task *tasks;
     uint32_t *n_predecessors; /* per task */
-    uint32_t *listed;         /* of tasks with several successors: their number, then the ids */
+    uint32_t *listed;         /* per task with several successors: their number, then their ids */
     uint32_t *first_task;     /* per device: head of its program, or CS_NONE */
     uint32_t *stands_for;     /* per device: the one whose tasks are in the graph in its place, or
                                * itself; NULL: all are there. A collective has members on devices
@@ -264,7 +259,7 @@ static inline const cs_class *cs_graph_class(const cs_graph *graph, uint32_t tas
     return &graph->classes[graph->tasks[task].cls];
 }
 
-/* The successors of a task, in the order in which their edges were added. */
+/* The successors of a task, in the order of the addition of their edges. */
 static inline const uint32_t *cs_graph_successors(const cs_graph *graph, uint32_t task, uint32_t *n)
 {
     const uint32_t *successor = &graph->tasks[task].successor;
@@ -325,12 +320,12 @@ void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
  */
 uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
 
-/* Tasks, with those that a series stands for in its place. */
+/* Number of tasks; a series counts as the tasks that it replaces. */
 uint32_t cs_graph_count_tasks(const cs_graph *graph);
 
 /* Checks what the engine takes for granted: ids in range, effects that balance per device and
  * category, members of a collective that stand together, families without a device in common,
- * nothing on devices that others stand for, no cycle through edges and program order.
+ * nothing on devices that are not simulated, no cycle through edges and program order.
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 
