@@ -136,12 +136,33 @@ static cs_status make_rows(cs_drawn_run *run, cs_error *error)
     run->rows = calloc(run->n_rows + 1, sizeof(*run->rows));
     if (!run->rows)
         return cs_error_no_memory(error);
-    for (uint64_t r = 0; r < run->n_rows; r++)
+    for (uint64_t r = 0; r < run->n_rows; r++) {
+        run->rows[r].device = (uint32_t)r;
         run->rows[r].stands_for = reader->row_of ? 0 : 1;
-    for (uint32_t d = 0; reader->row_of && d < reader->n_file_devices; d++)
-        if (reader->stand_in_of[d] < run->n_rows)
-            run->rows[reader->stand_in_of[d]].stands_for++;
+    }
+    for (uint32_t d = 0; reader->row_of && d < reader->n_file_devices; d++) {
+        const uint32_t row = reader->stand_in_of[d];
+        if (row >= run->n_rows)
+            continue;
+        if (reader->row_of[d] == row)
+            run->rows[row].device = d;
+        run->rows[row].stands_for++;
+    }
     return CS_OK;
+}
+
+uint32_t cs_drawn_device(const cs_drawn_run *run, uint32_t row)
+{
+    return row < run->n_rows ? run->rows[row].device : UINT32_MAX;
+}
+
+char *cs_drawn_row_name(const cs_drawn_run *run, uint64_t row, char *text, size_t size)
+{
+    if (run->rows[row].stands_for > 1)
+        snprintf(text, size, "devices %s", run->reader->kinds[row]);
+    else
+        snprintf(text, size, "device %u", run->rows[row].device);
+    return text;
 }
 
 /* ---- memory ---- */

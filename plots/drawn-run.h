@@ -40,6 +40,7 @@ typedef struct cs_drawn_row {
     uint64_t first, n;        /* slices, by start, end and id */
     uint32_t sends, receives; /* lanes */
     uint64_t first_sample, n_samples;
+    uint32_t device;     /* its number; of several the first */
     uint32_t stands_for; /* devices */
 } cs_drawn_row;
 
@@ -118,6 +119,12 @@ void cs_drawn_run_finish(cs_drawn_run *run);
 /* CS_INVALID if the run has no samples of memory, or more categories than `most`. */
 CS_MUST_CHECK cs_status cs_drawn_run_need_memory(const cs_drawn_run *run, uint32_t most,
                                                  cs_error *error);
+
+/* The device of a row, of several the first; UINT32_MAX if there is no such row. */
+uint32_t cs_drawn_device(const cs_drawn_run *run, uint32_t row);
+
+/* "device 3", "devices 0-63", "devices 64(x16)". Returns `text`. */
+char *cs_drawn_row_name(const cs_drawn_run *run, uint64_t row, char *text, size_t size);
 
 /* Whether a task is a weight update, which belongs to no micro-batch. */
 bool cs_drawn_updates(const cs_drawn_run *run, uint32_t task);

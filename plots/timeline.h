@@ -84,14 +84,4 @@ bool cs_timeline_waits(const cs_timeline *t, const cs_timeline_box *b);
 uint32_t cs_timeline_colour(const cs_timeline *t, const cs_timeline_box *b);
 void cs_timeline_legend(cs_timeline *t);
 
-/* Where a row begins, in rows: panels have headings. */
-double cs_timeline_row(const cs_timeline *t, uint32_t row);
-
-/* Whether critical paths are drawn, t->path: they would hide what they lead through where they go
- * to and fro between many devices all the time. */
-void cs_timeline_find_paths(cs_timeline *t);
-
-/* Writes the critical paths of all runs as lines of the drawing, if t->path. */
-void cs_timeline_write_paths(cs_timeline *t);
-
 #endif

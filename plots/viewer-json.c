@@ -156,7 +156,7 @@ static inline void begin_event(writer *w, char phase, uint64_t device, uint32_t 
     w->line[w->used] = phase;
     add(w, 1);
     PUT(w, "\",\"pid\":");
-    put_unsigned(w, device);
+    put_unsigned(w, w->run->rows[device].device);
     PUT(w, ",\"tid\":");
     put_unsigned(w, thread);
     w->begun = true;
@@ -237,9 +237,9 @@ static void write_slice(writer *w, uint64_t device, const cs_drawn_slice *s)
     else
         PUT_ARGUMENT(w, "version_read", run->tasks.version[task]);
     if (s->side == CS_DRAWN_SENDS)
-        PUT_ARGUMENT(w, "to_device", run->tasks.is.peer[task]);
+        PUT_ARGUMENT(w, "to_device", cs_drawn_device(run, run->tasks.is.peer[task]));
     else if (s->side == CS_DRAWN_RECEIVES)
-        PUT_ARGUMENT(w, "from_device", run->tasks.is.device[task]);
+        PUT_ARGUMENT(w, "from_device", cs_drawn_device(run, run->tasks.is.device[task]));
     if (s->side != CS_DRAWN_COMPUTES) {
         PUT(w, ",\"bytes\":");
         put_signed(w, run->tasks.bytes[task]);
@@ -272,7 +272,7 @@ static void write_device(writer *w, uint64_t device)
 {
     char name[48];
     const cs_drawn_row *d = &w->run->rows[device];
-    snprintf(name, sizeof(name), "device %" PRIu64, device);
+    cs_drawn_row_name(w->run, device, name, sizeof(name));
     name_track(w, "process", device, 0, name, device);
     name_track(w, "thread", device, 0, "compute", 0);
     for (uint64_t i = 0; i < d->n; i++)

@@ -267,8 +267,8 @@ static void write_process(writer *w, uint64_t device)
     message track, process;
     char name[48];
     track.size = process.size = 0;
-    snprintf(name, sizeof(name), "device %" PRIu64, device);
-    put_number(&process, PROCESS_PID, device + 1); /* 0 is no process */
+    cs_drawn_row_name(w->run, device, name, sizeof(name));
+    put_number(&process, PROCESS_PID, w->run->rows[device].device + 1ULL); /* 0 is no process */
     put_text(&process, PROCESS_NAME, name);
     put_number(&track, TRACK_UUID, w->tracks[device]);
     put_message(&track, TRACK_PROCESS, &process);
@@ -359,8 +359,9 @@ static void put_arguments(const cs_drawn_run *run, uint32_t task, message *event
 static void put_message_of(const cs_drawn_run *run, const cs_drawn_slice *s, message *event)
 {
     const bool sends = s->side == CS_DRAWN_SENDS;
-    put_argument(event, sends ? ARG_TO : ARG_FROM,
-                 sends ? run->tasks.is.peer[s->task] : run->tasks.is.device[s->task]);
+    put_argument(
+        event, sends ? ARG_TO : ARG_FROM,
+        cs_drawn_device(run, sends ? run->tasks.is.peer[s->task] : run->tasks.is.device[s->task]));
     put_argument(event, ARG_BYTES, (uint64_t)run->tasks.bytes[s->task]);
     put_fixed(event, sends ? EVENT_FLOW : EVENT_FLOW_END, s->task + 1ULL);
 }

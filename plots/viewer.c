@@ -64,7 +64,9 @@ cs_status cs_viewer_write(const char *input, const char *output, FILE *out, cs_e
     cs_reader reader;
     cs_drawn_run run = {0};
     CS_TRY(cs_reader_init(&reader, input, error));
-    cs_status status = cs_drawn_run_read(&reader, parts, &run, error);
+    cs_status status = cs_reader_fold(&reader, error);
+    if (status == CS_OK)
+        status = cs_drawn_run_read(&reader, parts, &run, error);
     if (status == CS_OK)
         status = strcmp(output, "-") == 0
                      ? write_stream(&run, out, &forms[0], "standard output", error)

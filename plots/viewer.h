@@ -1,11 +1,11 @@
 /* From a results file to a trace for viewers: Perfetto (ui.perfetto.dev) and chrome://tracing.
  *
- * A device is a process. Its first track has what it computes, others the transfers that it sends
- * and those that it receives, those of collectives included: as many as it takes for no two of one
- * track to overlap, each transfer on the first that is free. A task that ran is a slice, its
- * category the kind (of a transfer: what it is part of), its arguments the task's columns; an arrow
- * leads from what is sent to what is received. Live memory by category is a counter, in bytes, and
- * the capacity, where there is one.
+ * A device is a process; of devices that one was simulated for all, that one. Its first track has
+ * what it computes, others the transfers that it sends and those that it receives, those of
+ * collectives included: as many as it takes for no two of one track to overlap, each transfer on the
+ * first that is free. A task that ran is a slice, its category the kind (of a transfer: what it is
+ * part of), its arguments the task's columns; an arrow leads from what is sent to what is received.
+ * Live memory by category is a counter, in bytes, and the capacity, where there is one.
  *
  * The name's ending says which form it has:
  *   .json         the Trace Event Format (Duan et al., Google, 2016): complete events ("X"), arrows

@@ -355,6 +355,27 @@ class Viewer(unittest.TestCase):
         self.assertEqual({e['tid'] for e in events if e['ph'] == 'X' and e['pid'] == 0
                           and 'from_device' not in e['args']}, set(range(6)))
 
+    def test_folded(self):
+        """Two stages on four data-parallel devices each, of which one is simulated: a process for
+        each stage, which does what each of its devices does if all are simulated."""
+        document = scenario(kind='gpipe', micro_batches=2)
+        document['platform'] = 'ideal'
+
+        def events(fold, devices):
+            document['parallel'] = {'pipeline': 2, 'data': 4, 'fold': fold}
+            made = self.trace(document)['traceEvents']
+            self.assertEqual([e['args']['name'] for e in made if e['name'] == 'process_name'],
+                             devices)
+            return [sorted((e['ts'], e['dur'], e['name'], e['args'].get('to_device'),
+                            e['args'].get('from_device')) for e in made
+                           if e['ph'] == 'X' and e['pid'] == device and e['cat'] != 'all_reduce')
+                    for device in (0, 4)]
+
+        folded = events('yes', ['devices 0-3', 'devices 4-7'])
+        self.assertEqual(folded, events('no', [f'device {d}' for d in range(8)]))
+        # two of each pass, two messages each way, an update
+        self.assertEqual([len(of) for of in folded], [9, 9])
+
     def test_refused(self):
         self.assertIn('none.h5: cannot read',
                       self.sim('export', 'trace', 'none.h5', '-o', 'x.json', status=3).stderr)

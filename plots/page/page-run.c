@@ -1,6 +1,6 @@
 #include "plots/page/page-run.h"
 
-#include "plots/page/lanes.h"
+#include "plots/drawn-run.h"
 #include "plots/page/page-segments.h"
 #include "sim/run/figures.h"
 
@@ -182,34 +182,176 @@ static cs_status pack_memory(made *m, cs_error *error)
     return status;
 }
 
-/* ---- lanes ---- */
+/* ---- lanes: of each row one of what it computes and one of what it sends, with sums for when more
+ * is in view than pixels ---- */
 
-static void add_lane(made *m, cJSON *list, const cs_page_lane *lane)
+/* A lane with more tasks than PLAIN has levels: its time in BINS equal bins, in FINER times as many,
+ * ..., up to about as many as tasks. */
+enum { PLAIN = 512, BINS = 1024, FINER = 4 };
+
+typedef struct lane {
+    uint32_t row;
+    bool sends;
+    uint64_t first, n; /* in `order` */
+    uint64_t bin;      /* of the coarsest level; the next one follows it */
+    uint32_t n_levels;
+} lane;
+
+typedef struct lanes {
+    uint32_t *order; /* ids of the tasks that took time, by lane, start, end and id */
+    uint64_t n;
+    lane *of; /* those with tasks */
+    uint32_t n_lanes;
+    uint8_t *bin_kind;  /* per bin: the origin of tasks that has most of its time */
+    uint8_t *bin_share; /* share of its time that any task takes, in 255ths; overlaps count once
+                         * more */
+    uint64_t n_bins;
+} lanes;
+
+static uint64_t bins_of(uint32_t level)
+{
+    return (uint64_t)BINS << 2 * level;
+}
+
+/* Coarse to fine; the finest has about a bin per task. */
+static uint32_t levels_of(uint64_t n)
+{
+    if (n <= PLAIN)
+        return 0;
+    uint32_t levels = 1;
+    while (bins_of(levels) <= n)
+        levels++;
+    return levels;
+}
+
+/* Lists the slices of a row on one side: a lane, if there are any. A task that took no time cannot
+ * be seen. */
+static void list_lane(const cs_drawn_run *run, uint32_t row, uint32_t side, lanes *all)
+{
+    const cs_drawn_row *of = &run->rows[row];
+    lane one = {.row = row, .sends = side == CS_DRAWN_SENDS, .first = all->n, .bin = all->n_bins};
+    for (uint64_t i = of->first; i < of->first + of->n; i++) {
+        const cs_drawn_slice *slice = &run->slices[i];
+        if (slice->side == side &&
+            run->tasks.is.end[slice->task] > run->tasks.is.start[slice->task])
+            all->order[all->n++] = slice->task;
+    }
+    one.n = all->n - one.first;
+    if (one.n == 0)
+        return;
+    one.n_levels = levels_of(one.n);
+    for (uint32_t level = 0; level < one.n_levels; level++)
+        all->n_bins += bins_of(level);
+    all->of[all->n_lanes++] = one;
+}
+
+/* Adds what [start, end) of a task takes of each bin, in bins. `sums` has n_kinds per bin. */
+static void add_task(double start, double end, uint64_t n_bins, uint32_t kind, uint32_t n_kinds,
+                     float *sums)
+{
+    uint64_t bin = (uint64_t)start;
+    for (double from = start; from < end && bin < n_bins; bin++) {
+        const double until = fmin(end, (double)(bin + 1));
+        sums[bin * n_kinds + kind] += (float)(until - from);
+        from = until;
+    }
+}
+
+static void sum_up(const float *sums, uint64_t n_bins, uint32_t n_kinds, uint8_t *kind,
+                   uint8_t *share)
+{
+    for (uint64_t b = 0; b < n_bins; b++) {
+        const float *of = sums + b * n_kinds;
+        float all = 0;
+        kind[b] = 0;
+        for (uint32_t k = 0; k < n_kinds; k++) {
+            all += of[k];
+            if (of[k] > of[kind[b]])
+                kind[b] = (uint8_t)k;
+        }
+        share[b] = (uint8_t)lroundf(255 * fminf(all, 1));
+    }
+}
+
+static void fill_level(const cs_drawn_run *run, const lanes *all, const lane *of, uint32_t level,
+                       float *sums)
+{
+    const cs_reader_tasks *tasks = &run->tasks.is;
+    const uint64_t n_bins = bins_of(level);
+    const double scale = (double)n_bins / (double)run->reader->makespan;
+    uint64_t at = of->bin;
+    for (uint32_t before = 0; before < level; before++)
+        at += bins_of(before);
+    memset(sums, 0, n_bins * tasks->n_kinds * sizeof(*sums));
+    for (uint64_t i = of->first; i < of->first + of->n; i++) {
+        const uint32_t task = all->order[i];
+        add_task((double)tasks->start[task] * scale, (double)tasks->end[task] * scale, n_bins,
+                 tasks->origin[task], tasks->n_kinds, sums);
+    }
+    sum_up(sums, n_bins, tasks->n_kinds, all->bin_kind + at, all->bin_share + at);
+}
+
+static void finish_lanes(lanes *all)
+{
+    free(all->order);
+    free(all->of);
+    free(all->bin_kind);
+    free(all->bin_share);
+    *all = (lanes){0};
+}
+
+static cs_status make_lanes(const cs_drawn_run *run, lanes *all, cs_error *error)
+{
+    uint32_t most = 0;
+    *all = (lanes){.order = malloc((run->n_slices + 1) * sizeof(*all->order)),
+                   .of = calloc(2 * run->n_rows + 1, sizeof(*all->of))};
+    for (uint32_t row = 0; all->order && all->of && row < run->n_rows; row++) {
+        list_lane(run, row, CS_DRAWN_COMPUTES, all);
+        list_lane(run, row, CS_DRAWN_SENDS, all);
+    }
+    for (uint32_t l = 0; l < all->n_lanes; l++)
+        most = all->of[l].n_levels > most ? all->of[l].n_levels : most;
+    const uint64_t n_sums = most > 0 ? bins_of(most - 1) * run->tasks.is.n_kinds : 0;
+    float *sums = malloc(n_sums * sizeof(*sums) + 1);
+    all->bin_kind = malloc(all->n_bins + 1);
+    all->bin_share = malloc(all->n_bins + 1);
+    const bool room = all->order && all->of && sums && all->bin_kind && all->bin_share;
+    for (uint32_t l = 0; room && l < all->n_lanes; l++)
+        for (uint32_t level = 0; level < all->of[l].n_levels; level++)
+            fill_level(run, all, &all->of[l], level, sums);
+    free(sums);
+    if (room)
+        return CS_OK;
+    finish_lanes(all);
+    return cs_error_no_memory(error);
+}
+
+static void add_lane(made *m, cJSON *list, const lane *of)
 {
     cJSON *object = cs_page_append_object(m->json, list);
-    cs_page_add_number(m->json, object, "row", lane->row);
-    cs_page_add_number(m->json, object, "sends", lane->sends);
-    cs_page_add_number(m->json, object, "first", (double)lane->first);
-    cs_page_add_number(m->json, object, "n", (double)lane->n);
-    cs_page_add_number(m->json, object, "bin", (double)lane->bin);
-    cs_page_add_number(m->json, object, "levels", lane->n_levels);
+    cs_page_add_number(m->json, object, "row", of->row);
+    cs_page_add_number(m->json, object, "sends", of->sends);
+    cs_page_add_number(m->json, object, "first", (double)of->first);
+    cs_page_add_number(m->json, object, "n", (double)of->n);
+    cs_page_add_number(m->json, object, "bin", (double)of->bin);
+    cs_page_add_number(m->json, object, "levels", of->n_levels);
 }
 
 static cs_status pack_lanes(made *m, cs_error *error)
 {
-    cs_page_lanes lanes;
-    CS_TRY(cs_page_lanes_make(&m->drawn, &lanes, error));
+    lanes all;
+    CS_TRY(make_lanes(&m->drawn, &all, error));
     cJSON *list = cs_page_add_list(m->json, m->json->root, "lanes");
-    cs_page_add_number(m->json, m->json->root, "lane_bins", CS_PAGE_LANE_BINS);
-    cs_page_add_number(m->json, m->json->root, "lane_finer", CS_PAGE_LANE_FINER);
-    for (uint32_t i = 0; i < lanes.n_lanes; i++)
-        add_lane(m, list, &lanes.lanes[i]);
-    cs_status status = pack(m, "lanes/order", CS_CELL_U32, lanes.order, lanes.n, error);
+    cs_page_add_number(m->json, m->json->root, "lane_bins", BINS);
+    cs_page_add_number(m->json, m->json->root, "lane_finer", FINER);
+    for (uint32_t i = 0; i < all.n_lanes; i++)
+        add_lane(m, list, &all.of[i]);
+    cs_status status = pack(m, "lanes/order", CS_CELL_U32, all.order, all.n, error);
     if (status == CS_OK)
-        status = pack(m, "lanes/kind", CS_CELL_U8, lanes.bin_kind, lanes.n_bins, error);
+        status = pack(m, "lanes/kind", CS_CELL_U8, all.bin_kind, all.n_bins, error);
     if (status == CS_OK)
-        status = pack(m, "lanes/share", CS_CELL_U8, lanes.bin_share, lanes.n_bins, error);
-    cs_page_lanes_finish(&lanes);
+        status = pack(m, "lanes/share", CS_CELL_U8, all.bin_share, all.n_bins, error);
+    finish_lanes(&all);
     return status;
 }
 

@@ -2,7 +2,7 @@
  *
  * The JSON has the run's names, figures (sim/run/figures.h), rows of devices with where their time
  * went and what their memory held at the peak, links, the words of coded columns with their colours
- * (plots/sheet.h), lanes (lanes.h), the scenario. The packed columns are named as in the results
+ * (plots/sheet.h), lanes, the scenario. The packed columns are named as in the results
  * file, "tasks/start", those of lanes "lanes/order". Devices that others stand for are not there:
  * `device` is a row. Internal to plots/page.
  */

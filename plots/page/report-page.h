@@ -4,7 +4,7 @@
  * of some of them.
  *
  * The page needs no network: its program (*.js here, with D3's scales and zoom), its style and all
- * data are in the file. What is drawn of a million tasks at a glance is summed up here (lanes.h),
+ * data are in the file. What is drawn of a million tasks at a glance is summed up here,
  * so that the page stays fluid. Texts of users reach the page as JSON only, in which "<" is
  * escaped, and become text nodes; and the page's policy lets no other program run.
  */
