@@ -2136,8 +2136,8 @@ class Communication(Case):
         self.assertEqual(result['makespan_s'], 11)
         for of in (result, *result['devices']):
             self.assertEqual(self.overlap(of), [1, 0, 4, 0.5])
-        self.assertEqual(line, 'communication: 4 s per device, 50.0 % overlapped; exposed: messages 1 s, '
-                               'collectives 0 s\n')
+        self.assertEqual(line, 'communication: 4 s per device, 50.0 % overlapped; exposed: '
+                               'messages 1 s, collectives 0 s\n')
 
     def test_collectives(self):
         """Data parallel on two devices: an all-reduce of 1 GB of each of two layers sends half of
