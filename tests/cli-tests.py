@@ -1876,11 +1876,11 @@ class Work(Case):
                     'platform': {'topology': 'ideal', 'devices': 2}}
         out = run('run', write('one.json', document), '--no-output').stdout
         self.assertIn(
-            "model flop         333.3 Gflop/s a device, 11.11 % of slate's peak in fp32\n", out)
+            "model flop         333.3 Gflop/s per device, 11.11 % of slate's peak in fp32\n", out)
         model['work'] = {'flop_per_sample': 1e9, 'tokens_per_sample': 3}
         out = run('run', write('one.json', document), '--no-output').stdout
         self.assertIn(
-            '666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s a device\n', out)
+            '666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s per device\n', out)
         model['work'] = {'flop_per_sample': 0, 'token': 1}
         self.expect(run('run', write('one.json', document), '--no-output'), 3,
                     '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
@@ -2136,8 +2136,8 @@ class Communication(Case):
         self.assertEqual(result['makespan_s'], 11)
         for of in (result, *result['devices']):
             self.assertEqual(self.overlap(of), [1, 0, 4, 0.5])
-        self.assertEqual(line, 'communication: 4 s a device, 50.0 % hidden; exposed: messages 1 s, '
-                               'collectives 0 s\n')
+        self.assertEqual(line, 'communication: 4 s per device, 50.0 % overlapped; exposed: '
+                               'messages 1 s, collectives 0 s\n')
 
     def test_collectives(self):
         """Data parallel on two devices: an all-reduce of 1 GB of each of two layers sends half of
@@ -2149,7 +2149,7 @@ class Communication(Case):
         result, line = self.result(*words, '/schedule={"kind": "dp", "bucket": "1 GB"}')
         for of in (result, *result['devices']):
             self.assertEqual(self.overlap(of), [0, 1, 2, 0.5])
-        self.assertIn('50.0 % hidden; exposed: messages 0 s, collectives 1 s', line)
+        self.assertIn('50.0 % overlapped; exposed: messages 0 s, collectives 1 s', line)
 
     def test_slowdown(self):
         """The same with buckets; computing during a sum takes twice as long: of the first layer's

@@ -3,8 +3,8 @@
  *
  * Tensors. Everything resident (weights, gradients, optimizer states, workspaces) is a tensor per
  * stage and category. Passes over layers that were built from operators replay tapes
- * (sim/model/tape.h). The tape of a layer is replayed at once, with the task in which the layer
- * begins according to its share of the pass's time; the output of a pass is freed when the pass has
+ * (sim/model/tape.h). The tape of a layer is replayed at once, with the task that contains the beginning of the layer,
+ * according to its share of the pass's time; the output of a pass is freed when the pass has
  * ended. Everything else is a tensor per effect on memory (sim/core/graph/graph.h): messages, gathered
  * weights, and passes of other models, of schedules that split the backward in two, and of stages
  * that recompute their whole forward. Of these tensors, the oldest of a size is freed first.
@@ -41,7 +41,7 @@ typedef struct cs_failed_allocation {
 typedef struct cs_device_allocations {
     cs_caching_stats stats;
     cs_failed_allocation failure;
-    cs_time peak_time;  /* first time at which reserved memory is at its peak; like the failure's
+    cs_time peak_time;  /* first time when reserved memory is at its peak; like the failure's
                          * time, it is in the second round if >= makespan */
     uint64_t peak_at;   /* number of allocations before the peak */
     uint32_t played_as; /* device that was replayed on behalf of this one, or itself */

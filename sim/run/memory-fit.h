@@ -1,4 +1,4 @@
-/* The probability that a run fits into memory. A device needs the smallest capacity at which all
+/* The probability that a run fits into memory. A device needs the smallest capacity where all
  * allocations succeed. With PyTorch's allocator this is between the peaks of allocated and reserved
  * memory, because the allocator returns free segments before it fails.
  *

@@ -57,8 +57,7 @@ static uint32_t slices_of(const cs_osdp_options *options, const char *layer)
     return most;
 }
 
-/* Fills the operator of layer `l`. `kept`: saved activations of all layers so far, to which the
- * layer's are added. */
+/* Fills the operator of layer `l`. `kept`: saved activations of all layers so far; adds its own. */
 static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *options, uint32_t l,
                       cs_model_kept *kept, cs_osdp_operator *op, cs_error *error)
 {

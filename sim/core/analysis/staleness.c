@@ -92,8 +92,8 @@ static void note_maker(const study *s, const cs_class *cls, uint32_t version, ui
     }
 }
 
-/* Notes a version that a task made. Messages do not count: their mini-batch is the one that will
- * read the weights, not the one whose update made them. */
+/* Notes a version that a task made. Messages do not count: their mini-batch is the reader of
+ * the weights, not the mini-batch whose update made them. */
 static void note_making(const study *s, const making *of, uint32_t version)
 {
     const cs_class *cls = cs_graph_class(s->graph, of->task);

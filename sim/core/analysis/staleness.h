@@ -17,9 +17,9 @@
  * read, or minus 0 for the initial version. It is 1 in a schedule without staleness. Replicas of a
  * stage may make one version from several mini-batches.
  *
- * Sequences. An update propagates from a mini-batch to those whose backward on the last stage reads
- * the version in which it is newest; or, by forward as well, to those whose forward on the first
- * stage reads it. Mini-batches linked in this way, directly or not, form a sequence. Initial
+ * Sequences. An update propagates from a mini-batch to each mini-batch whose backward on the last
+ * stage reads the version where this update is the newest; or, by forward as well, to each
+ * mini-batch whose forward on the first stage reads that version. Mini-batches linked in this way, directly or not, form a sequence. Initial
  * weights link nothing.
  *
  * Steady. A value per mini-batch is steady if it is constant over the middle half of the run; a

@@ -73,7 +73,7 @@ cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *cos
 
 /* ---- use of costs ---- */
 
-/* Costs by which a workload is priced, and their use so far. */
+/* Costs of a workload, and their use so far. */
 typedef struct pricing {
     const cs_costs *costs;
     cs_arena *arena;

@@ -118,8 +118,8 @@ static cs_status set_devices(const cs_platform_section *given, const cs_json_pla
     return status;
 }
 
-/* Candidates of a search share a platform, but need different numbers of communicators, for which
- * memory is reserved by default. */
+/* Candidates of a search share a platform, but need different numbers of communicators, and by
+ * default memory is reserved for each communicator. */
 cs_status cs_scenario_take_capacities(const cs_sections *sections, cs_arena *arena,
                                       cs_platform *platform, cs_error *error)
 {

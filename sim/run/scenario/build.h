@@ -46,7 +46,7 @@ CS_MUST_CHECK cs_status cs_scenario_model(const cs_sections *sections, cs_loaded
                                           cs_arena *arena, cs_model *model, cs_costs_use *use,
                                           cs_error *error);
 
-/* Sample counts for which the model needs times. */
+/* Sample counts that the model needs times for. */
 typedef struct cs_samples {
     uint32_t n;
     uint32_t *items;
@@ -182,7 +182,7 @@ typedef struct cs_folded {
     bool foregone;              /* devices are identical, but too few for "auto" to fold */
 } cs_folded;
 
-/* Folds the devices of a mesh, or, without one (`parallel` NULL), those of a schedule whose devices
+/* Folds the devices of a mesh, or, without one (`parallel` NULL), the devices of a schedule whose devices
  * each hold the whole model. `difference` is the known result for the same mesh, or NULL.
  * CS_INVALID if the scenario demands folding of devices that differ; the message names the
  * difference. */

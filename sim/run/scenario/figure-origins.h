@@ -38,7 +38,7 @@ typedef struct cs_origins {
                                 * measurements */
 } cs_origins;
 
-/* All keys for which runtimes can have conventions; ended by {NULL}. */
+/* All keys that runtimes can have conventions for; ended by {NULL}. */
 typedef struct cs_runtime_member {
     const char *key; /* JSON pointer */
     bool network;    /* has an effect only on models that are built from operators */

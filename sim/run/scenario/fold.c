@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLD_ABOVE = 64, REASON_BYTES = 320 }; /* FOLD_ABOVE: devices from which "auto" folds */
+enum {
+    FOLD_ABOVE = 64,
+    REASON_BYTES = 320
+}; /* FOLD_ABOVE: smallest number of devices that "auto" folds */
 
 typedef struct folding {
     const cs_platform *platform;
@@ -59,8 +62,8 @@ static void compare_devices(folding *f, const cs_list *resident)
     }
 }
 
-/* Devices represented by one device are matched with those of another in the order of device
- * numbers, so this must be the order of places on every rank. */
+/* Devices that one device represents are matched with the devices that another one represents, in
+ * the order of device numbers, so this must be the order of places on every rank. */
 static int compare_keys(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

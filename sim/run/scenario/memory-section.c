@@ -1,4 +1,4 @@
-/* The section "memory": what a framework and its libraries keep in memory besides tensors of the
+/* The section "memory": memory that a framework and its libraries take in addition to tensors of the
  * model. */
 #include "sim/run/scenario/build.h"
 

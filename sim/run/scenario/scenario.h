@@ -1,4 +1,4 @@
-/* Scenarios: what a user asks to simulate.
+/* Scenarios: descriptions of runs, as users write them.
  *
  * scenario.json names a model, a platform and a schedule (format: docs/reference/scenario.md).
  * Loading it resolves every default and builds the values that the simulation starts from: model,
@@ -149,7 +149,7 @@ CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *
                                                  const cs_progress *progress, cs_scenario *scenario,
                                                  cs_error *error);
 
-/* Like cs_scenario_read, for runs of which only the metrics are needed: leaves out `resolved`,
+/* Like cs_scenario_read, for runs that need only their metrics: leaves out `resolved`,
  * `paradl` and the warnings. Reuses values of other scenarios from `parts` (may be NULL). */
 CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
                                                const cs_scenario_parts *parts,
@@ -157,7 +157,7 @@ CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *pa
                                                cs_error *error);
 
 /* Like cs_scenario_read, for a point of a study that stores only metrics: leaves out `resolved`,
- * and borrows an identical platform from `kept` if there is one. */
+ * and borrows an identical platform from `kept` if it exists. */
 CS_MUST_CHECK cs_status cs_scenario_read_point(const cJSON *root, const char *path,
                                                cs_kept_platforms *kept, const cs_progress *progress,
                                                cs_scenario *scenario, cs_error *error);

@@ -177,7 +177,7 @@ typedef enum cs_library {
     CS_N_LIBRARIES
 } cs_library;
 
-/* "memory": what a framework and its libraries keep, and how its allocator behaves. */
+/* "memory": memory of a framework and its libraries, and its allocator. */
 typedef struct cs_memory_section {
     cs_list fused;             /* uint32_t, cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
@@ -218,7 +218,7 @@ typedef struct cs_sections {
     cs_lower_options collectives; /* includes the measured costs of collectives */
 } cs_sections;
 
-/* Returns the types in which the optimizer stores weights, states and gradients. */
+/* Returns the storage types of weights, states and gradients in the optimizer. */
 cs_optimizer_storage cs_model_section_storage(const cs_model_section *section);
 
 /* Documents that sections name. They are loaded with the sections, so that all errors are reported

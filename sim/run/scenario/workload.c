@@ -181,7 +181,7 @@ static const cs_layer *find_layer(const cs_model *model, const char *name)
     return NULL;
 }
 
-/* Sets the update time of a layer and scales those of its matrices, rounded down. */
+/* Sets the update time of a layer and scales the update times of its matrices, rounded down. */
 static void take_update(cs_layer *layer, cs_time update)
 {
     const double by = layer->update > 0 ? (double)update / (double)layer->update : 0;
