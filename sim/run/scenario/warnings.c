@@ -161,9 +161,11 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
                               cs_fidelity_name(fidelity));
     /* NCCL's model has its own latencies. */
     const cs_json_place latency_place = {.up = &platform, .key = "latency"};
+    const bool divides_layers = sections->parallel.tensor > 1 || sections->parallel.context > 1 ||
+                                sections->parallel.expert > 1;
     if (sections->platform.has_latency && sections->collectives.nccl != CS_NCCL_NONE &&
         fidelity != CS_FIDELITY_FLOW && fidelity != CS_FIDELITY_AUTO &&
-        has_collectives(scenario->plan, scenario->platform.n_devices))
+        (divides_layers || has_collectives(scenario->plan, scenario->platform.n_devices)))
         (void)cs_json_invalid(&latency_place, warnings,
                               "does not count for all-reduces, all-gathers and reduce-scatters, "
                               "which take NCCL's latencies; with \"nccl\": \"none\" in "
