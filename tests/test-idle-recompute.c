@@ -18,7 +18,7 @@ enum { FEATURES = 64 * 128 * 2, WEIGHTS = 4 * 32 * 32 * 2 * 2 };
 #define IDLE(name)                                                                                 \
     "test: /model/recompute_operators: recomputing \"" name "\" takes time and frees no memory"
 #define KEPT                                                                                       \
-    ", because its results are kept for other operators; name it in /model/discard_operators as "  \
+    ", because its results are saved for other operators; add it to /model/discard_operators as "  \
     "well, or leave it out"
 
 static const struct {
