@@ -47,7 +47,7 @@ def keys_of_descriptions(sim):
 def keys_made_in_c(root):
     """Keys below /is that the program itself writes."""
     made = set()
-    for path in glob.glob(os.path.join(root, 'sim', 'recipe', '*.c')):
+    for path in glob.glob(os.path.join(root, 'sim', 'run', 'recipe', '*.c')):
         with open(path, encoding='utf-8') as file:
             made |= set(re.findall(r'"(/is/\w+)"', file.read()))
     for path in glob.glob(os.path.join(root, 'facts', 'runtimes', '*.json')):
