@@ -78,9 +78,9 @@ def measured(folder, name):
     """A copy that says it was measured: a text of the same length, and no checksum, in the file."""
     with open(os.path.join(folder, name), 'rb') as file:
         data = file.read()
-    assert data.count(b'simulated') == 1
+    assert data.count(b'simulated\0') == 1
     with open(os.path.join(folder, 'measured-' + name), 'wb') as file:
-        file.write(data[:-24].replace(b'simulated', b'measured\0'))
+        file.write(data[:-24].replace(b'simulated\0', b'measured\0\0'))
     return 'measured-' + name
 
 
@@ -768,7 +768,7 @@ class Replay(Case):
         rows = [(('--min-bytes', '8', '--max-bytes', '8'),
                  '--min-bytes 8 and --max-bytes 8 give only one size'),
                 (('--min-bytes', '64', '--max-bytes', '8'),
-                 '--min-bytes (64) exceeds --max-bytes (8)'),
+                 '--min-bytes (64) is above --max-bytes (8)'),
                 (('-c', 'send', '--launcher', ' '), '--launcher is empty')]
         for words, said in rows:
             self.assertIn(said, self.network(*words, status=2)[0].stderr)
