@@ -78,9 +78,9 @@ def measured(folder, name):
     """A copy that says it was measured: a text of the same length, and no checksum, in the file."""
     with open(os.path.join(folder, name), 'rb') as file:
         data = file.read()
-    assert data.count(b'simulated') == 1
+    assert data.count(b'simulated\0') == 1
     with open(os.path.join(folder, 'measured-' + name), 'wb') as file:
-        file.write(data[:-24].replace(b'simulated', b'measured\0'))
+        file.write(data[:-24].replace(b'simulated\0', b'measured\0\0'))
     return 'measured-' + name
 
 
@@ -195,7 +195,7 @@ class Compare(Case):
         self.assertEqual(pair['sharing']['predicted'], 'none')
         self.assertEqual(pair['algorithms'], {'predicted': 'tree', 'measured': 'ring'})
         text = self.sim('compare', 'tree.h5', 'measured-ring.h5').stdout
-        self.assertRegex(text, r'\nlinks shared by +none +\w+\ncollectives by +tree +ring\n')
+        self.assertRegex(text, r'\nlink sharing +none +\w+\ncollectives by +tree +ring\n')
 
     def test_limit_and_rounds(self):
         a = self.simulate('a.h5')
@@ -766,7 +766,7 @@ class Replay(Case):
     def test_network_refuses(self):
         """Up front, and by all processes: none is left waiting."""
         rows = [(('--min-bytes', '8', '--max-bytes', '8'),
-                 '--min-bytes 8 and --max-bytes 8 leave one size'),
+                 '--min-bytes 8 and --max-bytes 8 give only one size'),
                 (('--min-bytes', '64', '--max-bytes', '8'),
                  '--min-bytes (64) is above --max-bytes (8)'),
                 (('-c', 'send', '--launcher', ' '), '--launcher is empty')]
