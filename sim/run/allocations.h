@@ -3,12 +3,12 @@
  *
  * Tensors. Everything resident (weights, gradients, optimizer states, workspaces) is a tensor per
  * stage and category. Passes over layers that were built from operators replay tapes
- * (sim/model/tape.h). The tape of a layer is replayed at once, with the task that contains the beginning of the layer,
- * according to its share of the pass's time; the output of a pass is freed when the pass has
- * ended. Everything else is a tensor per effect on memory (sim/core/graph/graph.h): messages, gathered
- * weights, and passes of other models, of schedules that split the backward in two, and of stages
- * that recompute their whole forward. Of these tensors, the oldest of a size is freed first.
- * Gathered weights are on a separate stream.
+ * (sim/model/tape.h). The tape of a layer is replayed at once, with the task that contains the
+ * beginning of the layer, according to its share of the pass's time; the output of a pass is freed
+ * when the pass has ended. Everything else is a tensor per effect on memory
+ * (sim/core/graph/graph.h): messages, gathered weights, and passes of other models, of schedules
+ * that split the backward in two, and of stages that recompute their whole forward. Of these
+ * tensors, the oldest of a size is freed first. Gathered weights are on a separate stream.
  *
  * The run is replayed twice, because training repeats it. Between the two rounds the optimizer's
  * states are allocated (resident-tensors.h), so the free memory of the second round has a different

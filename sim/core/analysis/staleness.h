@@ -19,8 +19,8 @@
  *
  * Sequences. An update propagates from a mini-batch to each mini-batch whose backward on the last
  * stage reads the version where this update is the newest; or, by forward as well, to each
- * mini-batch whose forward on the first stage reads that version. Mini-batches linked in this way, directly or not, form a sequence. Initial
- * weights link nothing.
+ * mini-batch whose forward on the first stage reads that version. Mini-batches linked in this way,
+ * directly or not, form a sequence. Initial weights link nothing.
  *
  * Steady. A value per mini-batch is steady if it is constant over the middle half of the run; a
  * slot's value, over the mini-batches there that used the slot, if any. */

@@ -59,8 +59,8 @@ static bool next_order(uint32_t order[CS_N_MESH_AXES], int n)
     return true;
 }
 
-/* Finds an order that moves a talker into nodes and keeps the talkers of `kept` there. Returns false if
- * there is none. */
+/* Finds an order that moves a talker into nodes and keeps the talkers of `kept` there. Returns
+ * false if there is none. */
 static bool find_order(const cs_parallel *parallel, uint32_t node_devices, uint32_t kept,
                        uint32_t talker, uint32_t *devices, uint32_t order[CS_N_MESH_AXES])
 {

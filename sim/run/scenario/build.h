@@ -182,8 +182,8 @@ typedef struct cs_folded {
     bool foregone;              /* devices are identical, but too few for "auto" to fold */
 } cs_folded;
 
-/* Folds the devices of a mesh, or, without one (`parallel` NULL), the devices of a schedule whose devices
- * each hold the whole model. `difference` is the known result for the same mesh, or NULL.
+/* Folds the devices of a mesh, or, without one (`parallel` NULL), the devices of a schedule whose
+ * devices each hold the whole model. `difference` is the known result for the same mesh, or NULL.
  * CS_INVALID if the scenario demands folding of devices that differ; the message names the
  * difference. */
 CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,

@@ -1,5 +1,5 @@
-/* The section "memory": memory that a framework and its libraries take in addition to tensors of the
- * model. */
+/* The section "memory": memory that a framework and its libraries take in addition to tensors of
+ * the model. */
 #include "sim/run/scenario/build.h"
 
 #include <math.h>
