@@ -98,7 +98,7 @@ static void find_holders(maker *m)
     }
 }
 
-/* ---- who sends to whom ---- */
+/* ---- messages between stages ---- */
 
 static uint32_t greatest_divisor(uint32_t a, uint32_t b)
 {
@@ -480,7 +480,7 @@ static uint32_t count_ties(const maker *m)
     return n;
 }
 
-/* Finds the tied weights of which a tie is another copy; or NULL. */
+/* Finds the tied weights that include the weights of a tie; or NULL. */
 static cs_tied *find_tied(maker *m, const cs_tie *tie)
 {
     const cs_model *model = m->job->model;
@@ -493,7 +493,7 @@ static cs_tied *find_tied(maker *m, const cs_tie *tie)
     return NULL;
 }
 
-/* Finds which stages hold copies of which weights. There are n ties. */
+/* Finds the stages of each tied weight. There are n ties. */
 static bool gather_ties(maker *m, uint32_t n)
 {
     const cs_model *model = m->job->model;
@@ -517,8 +517,8 @@ static bool gather_ties(maker *m, uint32_t n)
     return m->made.ties != NULL;
 }
 
-/* Makes the all-reduces of tied weights. On a grid each place sums its shard with the same places of
- * the other stages. */
+/* Makes the all-reduces of tied weights. On a grid each place sums its shard with the same places
+ * of the other stages. */
 static bool make_tied(maker *m, cs_tied *tied)
 {
     const cs_plan *plan = m->job->plan;

@@ -17,7 +17,7 @@ typedef struct cs_program_unit {
     int64_t scattered; /* bytes of full gradients from its backward on (cs_states_scattered) */
 } unit;
 
-/* A step of the pass itself, not of what overlaps with it, and the first and last of its layers. */
+/* A step of the pass itself, without overlapped steps, and its first and last layer. */
 typedef struct passage {
     uint32_t step, head, tail;
     int64_t workspace;
@@ -50,8 +50,8 @@ typedef struct walk {
     bool begins_unit;    /* nothing of the current unit has been computed yet */
     cs_weights ready;    /* weights whose gradients wait until a bucket is full */
 
-    uint32_t layer;   /* current layer */
-    int64_t kept;     /* activations of the layers so far; in a backward, of those behind it */
+    uint32_t layer; /* current layer */
+    int64_t kept; /* activations of the layers so far; in a backward, of the layers already left */
     int64_t arrived;  /* buffers that the next computation reads */
     uint32_t *copies; /* per offloaded layer: the step that copies it, in this pass */
     uint32_t awaited; /* copy that the current layer waits for */
@@ -137,7 +137,8 @@ static void begin_computation(walk *w, uint32_t layer)
         step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;
     wait_for(step, w->exchanged);
     wait_for(step, w->units[w->at].gathered);
-    /* at most two units have full gradients: this one, and the one before until it is scattered */
+    /* at most two units have full gradients: this one, and the previous one until it is scattered
+     */
     if (gradients && w->at >= 2 && cs_states_scatters_each(w->job, w->zero))
         wait_for(step, w->units[w->at - 2].summed);
     wait_for(step, w->awaited);
@@ -312,9 +313,9 @@ static bool needs_weights(const walk *w)
     return w->zero >= 3 && w->pass->kind != CS_BACKWARD_WEIGHT && w->pass->kind != CS_UPDATE;
 }
 
-/* Sums the gradients that are complete at the end of the current unit, overlapped with what is
- * computed next: the unit's own at ZeRO stage 3; others once they fill a bucket, or when the pass
- * ends. */
+/* Sums the gradients that are complete at the end of the current unit, overlapped with the
+ * next computation: the unit's own at ZeRO stage 3; others once they fill a bucket, or when the
+ * pass ends. */
 static void sum_gradients(walk *w)
 {
     unit *of = &w->units[w->at];

@@ -37,8 +37,8 @@ static void add_bytes(cs_weight_bytes *sum, const cs_weight_bytes *more, int64_t
     sum->cast += sign * more->cast;
 }
 
-/* What a place holds no longer of frozen weights at stage 3: all but its share, and what it casts
- * from what it gathers. */
+/* Bytes of frozen weights at stage 3 that a place does not hold: all but its shard, and the copies
+ * that it casts after gathering. */
 static int64_t divided_frozen(const cs_job *job, const cs_weights *weights)
 {
     const cs_weight_bytes *at = &weights->at[3];
@@ -52,7 +52,7 @@ void cs_weights_add(cs_weights *sum, const cs_weights *more)
         add_bytes(&sum->at[zero], &more->at[zero], 1);
 }
 
-/* Adds weights that rest as a layer's do. */
+/* Adds weights that are sharded as a layer's states are. */
 static void add_resting(cs_weights *sum, cs_layer_states states, const cs_weight_bytes *bytes)
 {
     const cs_weight_bytes part = {
@@ -69,8 +69,8 @@ static void add_resting(cs_weights *sum, cs_layer_states states, const cs_weight
     add_bytes(&sum->at[states.zero], divided, 1);
 }
 
-/* Which frozen weights are of experts a layer does not tell: where those are divided, all rest
- * whole. */
+/* Whether frozen weights are sharded. A layer does not say which of them belong to experts, so with
+ * expert parallelism none are. */
 static bool divides_frozen(const cs_job *job)
 {
     return has_grid(job) && job->plan->grid->expert == 1;
@@ -125,7 +125,7 @@ int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights, int64_t matrices)
            (int64_t)ceil((double)(weights - matrices) * job->other_ratio);
 }
 
-/* What one place holds when weights at stage `least` and above are divided. */
+/* Bytes that one place holds if weights at stage `least` and above are sharded. */
 static int64_t divided(const cs_job *job, const cs_weights *weights, uint32_t least, int64_t ratio)
 {
     int64_t whole = 0;
@@ -141,8 +141,8 @@ static int64_t divided(const cs_job *job, const cs_weights *weights, uint32_t le
            cs_states_share(parts.expert, cs_states_shards(job, true));
 }
 
-/* What of the weights at stage 3 and of their gradients rests with shards in 4 bytes. Weights that
- * are not trained rest as they are. */
+/* Sets the resting bytes of a stage whose shards at stage 3 have 4 bytes per value, for weights and
+ * gradients. Frozen weights keep their type. */
 static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights,
                       int64_t *gradients, int64_t *frozen)
 {
@@ -155,11 +155,11 @@ static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights
         *gradients = divided(job, &others, 2, cs_model_gradient_ratio(job->model)) +
                      divided(job, &third, 2, WIDE_RATIO);
     const int64_t besides = third.at[3].frozen - third.at[3].cast;
-    if (besides < 0) /* what narrower ones take less than these would */
+    if (besides < 0) /* narrower weights, saved bytes */
         *frozen -= cs_states_share(besides, cs_states_shards(job, false));
 }
 
-/* Weights of a stage that are no matrices of Muon. */
+/* Weights of a stage that Muon does not treat as matrices. */
 static cs_weights other_weights(const cs_job *job, uint32_t stage, const cs_weights *all)
 {
     cs_weights others = *all;
@@ -238,7 +238,7 @@ cs_time cs_states_host(const cs_job *job, uint32_t stage)
     return n > 0 ? job->host / n : 0;
 }
 
-/* What takes as long as its part of these weights, rounded up. */
+/* Time to update a place's share of these weights, in proportion to their bytes; rounded up. */
 static cs_time part_of_update(const cs_job *job, const cs_weights *weights, cs_time whole)
 {
     const wide bytes = (wide)divided(job, weights, CS_ZERO_STAGES, 1);
@@ -246,7 +246,7 @@ static cs_time part_of_update(const cs_job *job, const cs_weights *weights, cs_t
     return bytes == 0 ? whole : (cs_time)(((wide)whole * part + bytes - 1) / bytes);
 }
 
-/* The matrices of the slowest place, and its part of all else. */
+/* Time to update the matrices of the slowest place, and its share of the other weights. */
 static cs_time update_with_matrices(const cs_job *job, uint32_t stage, const cs_weights *all,
                                     cs_time whole)
 {
@@ -269,7 +269,7 @@ cs_time cs_states_update(const cs_job *job, uint32_t stage)
 
 /* ---- exchanges ---- */
 
-/* Appends one, unless there is nothing to do. */
+/* Appends an exchange, unless there is nothing to exchange. */
 static void add(const cs_job *job, cs_kind kind, cs_axes_name axes, int64_t bytes, bool each,
                 cs_state_exchange *made, uint32_t *n)
 {
@@ -300,7 +300,7 @@ static bool is_whole(const reduction *r)
     return r->zero == 0 || r->job->matrices || (r->zero == 1 && r->job->states.whole_sums);
 }
 
-/* What a place has of the sum over the places that share it. */
+/* Bytes of a sum that a place gets from the places that share it. */
 static int64_t share_of(const reduction *r, int64_t bytes, bool expert)
 {
     return is_whole(r) ? bytes : cs_states_share(bytes, cs_states_shards(r->job, expert));
@@ -335,8 +335,8 @@ uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool las
     return r.n;
 }
 
-/* What is sent besides trained weights in the wide type: at stage 3 those that are not trained, and
- * less where all of a layer's are in a narrower type only. After an update that is so of fp8, not
+/* Bytes that are sent in addition to trained weights in the wide type: at stage 3 frozen weights;
+ * negative if a layer has weights in a narrower type only. After an update that is so of fp8, not
  * of types with a scale for each block, which Megatron Core gathers in bf16 and casts then
  * (megatron/core/optimizer/distrib_optimizer.py, _copy_main_params_to_param_buffer). */
 static int64_t sent_besides(const cs_job *job, const cs_weight_bytes *at, uint32_t zero)

@@ -97,7 +97,7 @@ struct cs_player {
     uint32_t task; /* CS_NONE: before the run */
     const char *label;
     cs_arena labels;
-    cs_status status; /* of the watch's `see` and history */
+    cs_status status; /* result of the watch's `see` and history */
 
     cs_failed_allocation failure; /* the first one */
     int64_t peak_reserved;
@@ -150,7 +150,7 @@ static bool is_pass(const cs_player *p, const cs_class *cls)
            (cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD);
 }
 
-/* Before a round, in which none has begun. */
+/* Before a round. */
 static void count_passes(cs_player *p)
 {
     const size_t n = 2 * (size_t)p->graph->n_stages * cs_graph_items(p->graph);
@@ -637,8 +637,9 @@ static const cs_layer *layer_at(const cs_player *p, const cs_stage *stage, uint3
     return &p->layers[backward ? stage->end_layer - 1 - i : stage->first_layer + i];
 }
 
-/* How many layers have begun by the end of a task: its tasks so far take a share of the pass's time,
- * and so do their layers. If a layer begins where the task ends, it belongs to the next task. */
+/* How many layers have begun by the end of a task: its tasks so far take a share of the pass's
+ * time, and so do their layers. If a layer begins where the task ends, it belongs to the next task.
+ */
 static uint32_t begun_layers(const cs_player *p, const cs_stage *stage, const pass *of,
                              bool backward)
 {

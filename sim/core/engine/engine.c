@@ -100,7 +100,7 @@ static cs_status free_device(cs_engine *e, uint32_t device)
     return status_of(enough);
 }
 
-/* The version that a task read is no longer needed by it; an update's is made. */
+/* Drops the version that a task read, and makes the version of an update. */
 static cs_status end_version(cs_engine *e, uint32_t task, const cs_run_class *cls)
 {
     cs_status status = CS_OK;
@@ -114,7 +114,7 @@ static cs_status end_version(cs_engine *e, uint32_t task, const cs_run_class *cl
     return status;
 }
 
-/* What the end of a task changes besides its successors. */
+/* Effects of the end of a task, except on its successors. */
 static cs_status release(cs_engine *e, uint32_t task, const cs_run_class *run)
 {
     const cs_class *cls = cs_graph_class(e->graph, task);
@@ -279,7 +279,7 @@ static cs_status end_message(cs_engine *e, uint32_t source)
     return schedule_message(e, source);
 }
 
-/* The instant is over, and from now on there will be nothing but messages of others. */
+/* Whether the instant is over and only messages of other jobs are left. */
 static bool only_others_are_left(const cs_engine *e, cs_time next)
 {
     return e->others.sources && e->n_pending == 0 && next > e->now;
@@ -480,7 +480,7 @@ static cs_status report_stuck(const cs_engine *e, cs_error *error)
                         cs_engine_waiting(e, task));
 }
 
-/* What is likely to blame: the slowest link, and the computation that takes longest. */
+/* Names the likely causes: the slowest link, and the longest computation. */
 static cs_status report_overflow(const cs_engine *e, cs_error *error)
 {
     const cs_platform *platform = e->platform;

@@ -6,7 +6,7 @@
  *   2. Transfers that became ready start, lower id first (blocking ones wait for step 3). When all
  *      of them have started and one took no time at all, it ends at t: back to 1.
  *   3. Every idle device, in order of its number, starts what its queue gives: a ready blocking
- *      transfer if there is one (the one with the lowest id, as soon as its other end is idle and
+ *      transfer if there is one (the lowest id first, as soon as its other end is idle and
  *      has none lower; until then the device starts no compute), else compute. When all have
  *      started and a task took no time, it ends at t: back to 1.
  *   4. The network gives links and sets rates. A transfer that needs less than half a picosecond
@@ -15,7 +15,7 @@
  * but the graph and the platform.
  *
  * Durations. A compute task takes its duration over its device's speed, to the nearest picosecond,
- * and then, where there is one, times its factor, to the nearest again.
+ * and then times its factor, if there is one, to the nearest again.
  * A transfer spends the sum of its route's latencies, and then its bytes compete on the links of
  * the route. Links of infinite bandwidth are never contended; a transfer with no bytes, or with
  * none but such links, ends when its latency is over. Otherwise, with b the smallest bandwidth of
@@ -26,18 +26,18 @@
  *                   order of id), and when it is first in all of them holds them for bytes / b
  *   count, max_min  it has a rate (platform.h). When its rate changes, and only then, what is left
  *                   is reduced by (old rate) * (time since its last change), not below 0, and its
- *                   end is set anew to left / (new rate) from now.
+ *                   end is set to left / (new rate) from now.
  *                   Transfers that are no part of a collective and have source, target and purpose
  *                   in common go one after the other, in the order in which their latencies were
  *                   over (at one instant in that of their ids): none has a rate before the one
  *                   before it has ended, unless platform.independent_messages says so. A collective
  *                   orders its messages itself, and two at a time are on two communicators.
- * With `slowdown`, a computation gets on more slowly while its device sends or receives bytes: in a
- * picosecond it does 1 / f of one, f being the largest of the factors of all transfers between two
- * devices that have bytes, and of all collectives that are one delay, that the device takes part in
- * (1 without any). They count from their starts to their ends. In step 4, where f is another one
- * than before (at the start: than 1), what is left is reduced by (time since its last change) /
- * (old f), not below 0, and the end is set anew to left * (new f) from now, to the nearest
+ * With `slowdown`, a computation proceeds more slowly while its device sends or receives bytes: in
+ * a picosecond it does 1 / f of one, f being the largest of the factors of all transfers between
+ * two devices that have bytes, and of all collectives that are one delay, that the device takes
+ * part in (1 without any). They count from their starts to their ends. In step 4, where f is
+ * another one than before (at the start: than 1), what is left is reduced by (time since its last
+ * change) / (old f), not below 0, and the end is set to left * (new f) from now, to the nearest
  * picosecond. A device's record sums up by how much its computations took longer.
  *
  * Links are given, and rates changed, in step 4 only. The span of a transfer starts when it becomes
@@ -76,7 +76,7 @@
 typedef struct cs_traffic {
     const cs_pair *pairs; /* the ends of each source */
     uint32_t n_sources;
-    int64_t bytes; /* of a message, >= 1 */
+    int64_t bytes; /* per message, >= 1 */
     cs_time gap;   /* mean silence */
     uint64_t seed;
 } cs_traffic;
@@ -85,13 +85,14 @@ typedef struct cs_engine_options {
     bool record_memory; /* the samples; peaks are always recorded */
     bool record_versions;
     bool record_rates;
-    const double *task_factors; /* per task: a computation takes so many times as long; or NULL */
+    const double *task_factors; /* per task: factor on the duration of a computation; or NULL */
     const double *slowdown; /* [kind of a computation][origin of a transfer], CS_N_KINDS each: how
-                             * many times as long the first takes beside the second, >= 1; or NULL */
+                             * many times as long the first takes beside the second, >= 1; or NULL
+                             */
     cs_traffic traffic;
-    bool stop_on_oom; /* end the run at the first allocation beyond a capacity */
-    bool no_links;    /* the trace has none: nobody asks how much they carried */
-    bool every_event; /* simulate each event by itself: no shortcut, which all give the same bits */
+    bool stop_on_oom;            /* end the run at the first allocation beyond a capacity */
+    bool no_links;               /* the trace has none: nobody asks how much they carried */
+    bool every_event;            /* simulate without shortcuts; the result has the same bits */
     const cs_progress *progress; /* may be NULL */
 } cs_engine_options;
 

@@ -2,8 +2,8 @@
  * last of its links is idle, and its end is known as soon as it arrives.
  *
  * An instant is settled in rounds (engine.h): a message whose bytes take no time ends in the round
- * after the one in which it started, and the next one starts then. So a link is idle from a round
- * of an instant on. */
+ * after its start, and the next message starts then. So a link is idle from a round of an instant
+ * on. */
 #include "sim/core/engine/network-state.h"
 
 static inline bool is_later(cs_fifo_moment a, cs_fifo_moment b)
@@ -17,7 +17,7 @@ static inline bool announce(cs_network *network, uint32_t what, uint32_t task, c
     return network->announce(network->context, what, task, time, &slot);
 }
 
-/* An end that does not fit is an error of the instant in which the message would start. */
+/* If an end does not fit, the run fails when the message would start. */
 bool cs_fifo_serve(cs_network *network, cs_arrival message, cs_fifo_moment now)
 {
     cs_fifo *fifo = &network->fifo;

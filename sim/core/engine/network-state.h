@@ -227,7 +227,8 @@ CS_MUST_CHECK bool cs_network_find_contention(cs_network *network, const cs_grap
 
 /* ---- fifo.c ---- */
 
-/* A message arrives, or will do so after all that are known. False when memory runs out. */
+/* Serves a message that arrives now, or later than all messages served so far. False when memory
+ * runs out. */
 CS_MUST_CHECK bool cs_fifo_serve(cs_network *network, cs_arrival message, cs_fifo_moment arrival);
 
 CS_MUST_CHECK cs_status cs_fifo_settle(cs_network *network, cs_time now);

@@ -26,7 +26,7 @@ cs_time cs_slowdown_end(cs_slowdown *slowdown, const cs_class *cls, cs_time now)
 /* A transfer starts, or ends. */
 void cs_slowdown_transfer(cs_slowdown *slowdown, const cs_class *cls, bool starts);
 
-/* Once all that happens at `now` has happened: sets the ends anew. CS_OVERFLOW. */
+/* Once all that happens at `now` has happened: sets the ends again. CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_slowdown_settle(cs_slowdown *slowdown, cs_time now);
 
 #endif

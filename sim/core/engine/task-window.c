@@ -6,15 +6,17 @@
 #include <stdlib.h>
 
 struct cs_task_window {
-    cs_graph head; /* of the graph, without tasks; the arrays are the builder's */
+    cs_graph head; /* the graph without tasks; the builder owns the arrays */
     cs_error unused;
     cs_engine e;
     cs_in_order *run; /* NULL: there has been no task */
     cs_span *spans;
-    uint32_t *steps; /* where a task may take no time: in which step of the instant it ended */
+    uint32_t
+        *steps; /* if tasks may take no time, per task: the step of its end within the instant */
     uint32_t cap_spans, cap_steps;
     cs_time *batch_end;
-    uint32_t batch, first_item, end_item; /* of the latest computation, and its items */
+    uint32_t batch, first_item,
+        end_item; /* the latest computation's, and the items of that mini-batch */
 };
 
 void cs_task_window_use_finish(cs_task_window_use *use)

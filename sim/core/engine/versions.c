@@ -88,7 +88,7 @@ void cs_versions_destroy(cs_versions *versions)
     free(versions);
 }
 
-/* The oldest version that the slot retains by itself. */
+/* The oldest version that the slot retains without holds. */
 static uint32_t oldest_retained(const cs_versions *versions, uint32_t slot)
 {
     const cs_slot *of = &versions->graph->slots[slot];
