@@ -496,6 +496,71 @@ static void test_wide_gradients(void **state)
     }
 }
 
+/* Four layers of 2 GB on two devices, and two micro-batches. A gather of a layer is 2 GB: each device
+ * sends half of the layer to the other one. Each layer is gathered before its forward and before its
+ * backward; with keep_gathered once per micro-batch, with gather_once once in all. */
+static void test_gathers(void **state)
+{
+    static const struct {
+        const char *key;
+        double gathers; /* of each layer */
+    } rows[] = {{"prefetch': 1, 'keep_gathered': false", 4},
+                {"keep_gathered': true", 2},
+                {"gather_once': true", 1}};
+    (void)state;
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 s', "
+                "'backward': '2 s', 'weights': '2 GB', 'activation': '1 B'}, 'batch_size': 4}, "
+                "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s'}, "
+                "'parallel': {'zero': 3, '%s}, 'collectives': {'fidelity': 'analytic'}, "
+                "'schedule': {'kind': 'sequential', 'micro_batches': 2}}",
+                rows[r].key) != CS_OK)
+            fail_msg("%s", error.text);
+        const cs_outcome of = {.scenario = &run.scenario, .simulation = &run.simulation};
+        expect_double(rows[r].key, rows[r].gathers * 4 * 2e9,
+                      cs_run_figure_value(cs_run_figure_find("moved_weights_bytes"), &of));
+        scenario_run_finish(&run);
+    }
+}
+
+/* Four replicas sum 4 GB of gradients over 1 GB/s with a latency of 1 s. Either algorithm sends 2 x
+ * 3/4 x 4 GB from each device; a ring needs 2 x 3 steps, halving and doubling 2 x 2. The layer
+ * computes for 3 s. */
+static void test_algorithm_of_gradients(void **state)
+{
+    static const struct {
+        const char *algorithm, *gradients;
+        int64_t seconds;
+    } rows[] = {{"ring", "algorithm", 3 + 6 + 6},
+                {"halving", "algorithm", 3 + 6 + 4},
+                {"halving", "ring", 3 + 6 + 6},
+                {"ring", "halving", 3 + 6 + 4}};
+    (void)state;
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'model': {'uniform': {'layers': 1, 'forward': '1 s', "
+                "'backward': '2 s', 'weights': '4 GB', 'activation': '1 B'}, 'batch_size': 4}, "
+                "'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '1 GB/s', "
+                "'latency': '1 s'}, 'parallel': {'data': 4}, 'collectives': {'fidelity': "
+                "'analytic', 'algorithm': '%s', 'gradients': '%s'}, 'schedule': {'kind': "
+                "'sequential', 'micro_batches': 1}}",
+                rows[r].algorithm, rows[r].gradients) != CS_OK)
+            fail_msg("%s", error.text);
+        expect_int(rows[r].gradients, rows[r].seconds * CS_PS_PER_SEC,
+                   run.simulation.trace.makespan);
+        scenario_run_finish(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +573,8 @@ int main(void)
         cmocka_unit_test(test_parts_of_messages),
         cmocka_unit_test(test_prefetch),
         cmocka_unit_test(test_wide_gradients),
+        cmocka_unit_test(test_gathers),
+        cmocka_unit_test(test_algorithm_of_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
