@@ -185,7 +185,7 @@ static bool max_min_rates(cs_network *network)
 
 /* Shortcut: where the tightest link has all flows of the component, and gives each less than it
  * could have alone, all get its share. Links that are equally tight must all have all flows: else
- * the order of links decides about rounding. Gain: 9 % of the instructions of a ring all-reduce
+ * the order of links decides about rounding. Gain: 8 % of the instructions of a ring all-reduce
  * whose ranks drift apart (bench-network ring 48 drift), 6 % of one in random order. */
 static bool have_common_share(cs_network *network)
 {

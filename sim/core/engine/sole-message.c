@@ -6,7 +6,7 @@
  * This is exact because such a message has a latency above 0 (contention.c): it reaches its links
  * in a later instant, so every message that can meet it there starts, and is seen, before that.
  *
- * Gain, in instructions of whole runs: 7 % of `sim run` for zb-v and 11 % for interleaved 1F1B,
+ * Gain, in instructions of whole runs: 6 % of `sim run` for zb-v and 10 % for interleaved 1F1B,
  * with max_min and 256 micro-batches. */
 #include "sim/core/engine/network-state.h"
 
