@@ -25,8 +25,9 @@
  *     Its kept_bytes and workspace_bytes include everything that its pieces read and write, and
  *     what an exchange gathers or reduces: an exchange that pieces wait for needs no extra memory.
  *     Data that arrives during a computation is in a buffer until the end of the next piece, which
- *   reads it. - A device runs one pass at a time: the first steps of a pass wait for the whole
- *     previous pass, and messages leave at the end of the pass. CS_BACKWARD_WEIGHT exchanges
+ *     reads it.
+ *   - A device runs one pass at a time: the first steps of a pass wait for the whole previous pass,
+ *     and messages leave at the end of the pass. CS_BACKWARD_WEIGHT exchanges
  *     nothing within layers; the other half of the backward does.
  *   - Layers with `recompute` repeat their forward, with its exchanges, before their backward.
  *   - Sums of gradients follow the unit of layers (states.h) that they belong to, or that fills
@@ -39,9 +40,9 @@
  *     the end of the unit, in addition to the device's own share (gathered_weights). With
  *     `keep_gathered`, a forward gathers them if no micro-batch is between forward and backward,
  *     and they stay until the backward after which none is. So do weights that a later layer of the
- *     stage uses as well (cs_states_borrows); their full gradients exist from that layer's
- *   backward. - At stages 1 and 2 the weights are gathered in place after the update; the next
- *     forward waits for this.
+ *     stage uses as well (cs_states_borrows); their full gradients exist from that layer's backward.
+ *   - At stages 1 and 2 the weights are gathered in place after the update; the next forward waits
+ *     for this.
  *   - Copies to the host and back are steps that overlap with the others, one after the other in
  *     each direction (offload.h).
  */

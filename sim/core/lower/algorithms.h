@@ -31,9 +31,10 @@
  *                 then doubling; 2 log2 p, two more for the ranks beyond 2^n
  *   tree          all_reduce, reduce, broadcast: two binary trees, each rank a leaf in one of them,
  *                 with half of the vector each, in k chunks
- *   hierarchical  all_reduce: to one rank of each node by a chain in k chunks, a ring of those,
- *   back segmented     all_reduce: reduce-scatter in each node, a ring for each rank of a node with
- *                 its peers in the other nodes, all at once, all-gather in each node
+ *   hierarchical  all_reduce: to one rank of each node by a chain in k chunks, a ring of these
+ *                 ranks, back by chains
+ *   segmented     all_reduce: reduce-scatter in each node, a ring for each rank of a node with its
+ *                 peers in the other nodes, all at once, all-gather in each node
  *   direct        broadcast, reduce, scatter, gather, all_to_all, halo, shift: all messages at once
  *   once_per_node all_to_all of copies of tokens. The k copies of a token go to k different experts
  *                 out of E equally likely ones. A rank receives at most one copy of a token, and so

@@ -14,21 +14,23 @@
  *   provenance           measured runs: how they were measured, JSON (results-file.md)
  *   sharing              link sharing, such as "max_min"; absent without links
  *   algorithms           algorithms of collectives, such as "ring, tree"; absent without
- *   collectives fidelity             fidelity used for collectives: "flow", or delays, which use no
- *                        links: "analytic", "alpha_beta"; absent without collectives
+ *                        collectives
+ *   fidelity             fidelity used for collectives: "flow", or delays, which use no links:
+ *                        "analytic", "alpha_beta"; absent without collectives
  *   seed                 uint64
  *   hash                 16 hexadecimal digits: two runs with the same hash gave the same results
  *   makespan             ps, end of the last task
  *   mini_batches, micro_batches (of each mini-batch)
  *   stopped              1 if the run ended at the first out-of-memory, as requested; else 0
- *   and each metric of the run (sim/run/figures.h) under its key: iteration_time_s, ...; NaN:
- *   unknown
+ *   and each metric of the run (sim/run/figures.h) under its key: iteration_time_s, ...;
+ *   NaN: unknown
  *
  * /tasks            one row per task
  *   task            0, 1, ...: the task's id
  *   kind            coded: forward, backward, backward_input, ...
  *   origin          same codes: kind of the collective that a transfer is part of; other tasks:
- *   kind purpose         coded: stages, gradients, weights, tensor, context, expert, space;
+ *                   their kind
+ *   purpose         coded: stages, gradients, weights, tensor, context, expert, space;
  *                   computations: none
  *   device          device that computes, or sends
  *   peer            device that receives a transfer; other tasks: none (4294967295)
