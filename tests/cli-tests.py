@@ -1918,7 +1918,7 @@ class LowMemory(Case):
 
     def test_summary(self):
         text = run('run', 'tiny.json', '--no-output', '--low-memory').stdout
-        self.assertIn(' tasks were dropped as they ran: unknown is where', text)
+        self.assertIn(' tasks were dropped after they ran: waiting times', text)
         self.assertNotIn('critical path:', text)
         self.assertRegex(text, r'\nbubble fraction    27\.27 %\npipeline bubble    -\n'
                                r'  closed form      27\.27 %      -                 \(P - 1\)/\(M '

@@ -635,14 +635,14 @@ class Work(unittest.TestCase):
         words = ['figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN),
                  '--scenarios', self.scenarios]
         first = run(*words, '-j', '1')
-        self.assertNotIn('was there', first)
+        self.assertNotIn('already there', first)
         self.chosen('three', words=['-j', '3'],
                     env=dict(os.environ, TZ='Asia/Tokyo', LC_ALL='de_DE.UTF-8'))
         self.assertEqual(self.folder('one'), self.folder('three'))
         again = run(*words)
         self.assertEqual(self.folder('one'), self.folder('three'))
         if gnuplot():
-            self.assertEqual(again.count('was there'), len(self.CHOSEN))
+            self.assertEqual(again.count('already there'), len(self.CHOSEN))
 
     def test_goes_on(self):
         """Interrupted while it computes, the same command ends in the same report."""

@@ -531,7 +531,7 @@ class Replay(Case):
                   for place in ('last_worker', 'per_stage')),
                 ('interleaved_1f1b', 2, n2, None), ('zb_h1', 2, n2, 'backward_input'),
                 ('zb_h2', 2, n2, 'backward_input'), ('zb_v', 2, n2, 'backward_input'),
-                ('dualpipe_v', 2, {'micro_batches': 4}, 'backward_input'),
+                ('dualpipe_v', 2, {'micro_batches': 4}, 'backward_input'), ('hanayo', 2, n2, None),
                 ('periodic', 2, n2, '/schedule/timing: must be asap'),
                 ('periodic', 2, {**n2, 'timing': 'asap'}, None),
                 ('custom', 2, {**n2, 'device_tasks': ['F0 F1 B0 B1', 'F0 B0 F1 B1']}, None),
