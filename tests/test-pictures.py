@@ -90,8 +90,8 @@ class Pictures(unittest.TestCase):
     def test_waits_and_critical_path(self):
         """Two stages, two micro-batches, forwards of 1 s and backwards of 2 s, free messages: the
         first does F0 F1 in 0 to 2 and B0 B1 in 5 to 9 (reversed order), the second waits for 1 s,
-        does F0 F1 in 1 to 3 and backwards in 3 to 7; then it waits for the flush. The output of the
-        first lacks from 2 to 5 is computed by the second. Rows begin at 0 and 1; boxes, as
+        does F0 F1 in 1 to 3 and backwards in 3 to 7; then it waits for the flush. From 2 to 5 the
+        first waits for the output of the second. Rows begin at 0 and 1; boxes, as
         transfers take no time, end at 0.92 of them."""
         self.run_of('s.h5', scenario(kind='gpipe', micro_batches=2))
         waits = self.numbers('timeline.gp', 'waits.dat', 's.h5')

@@ -270,7 +270,7 @@ class Team(unittest.TestCase):
         """Of sim: mpirun itself waits a second before it tells them."""
         process = self.start(3, 'sweep', 's.json', *LONG, '-o', 'x.h5', '-j', '1')
         self.addCleanup(process.kill)
-        while self.n_recorded('x.h5') < 20:
+        while self.n_recorded('x.h5') < 20 and process.poll() is None:
             time.sleep(0.005)
         start = time.monotonic()
         for pid in self.processes().values():

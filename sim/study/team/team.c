@@ -90,7 +90,7 @@ static void rest(void)
 /* ---- joining and leaving ---- */
 
 /* Folders of libsim-mpi.so when built and when installed, relative to the folder of `sim`. */
-static const char *const places[] = {"../team", "../libexec/sim", ".", NULL};
+static const char *const places[] = {"../study/team", "../libexec/sim", ".", NULL};
 
 static cs_status load_module(const cs_launch *launch, const cs_transport **transport,
                              cs_error *error)
