@@ -130,10 +130,10 @@ typedef enum cs_gather_buffer {
 typedef struct cs_kept_rules {
     uint32_t fused;            /* bits 1 << cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
-    bool
-        attention_buffer; /* attention by math has a buffer as large as its matrix of weights, which
-                                * all layers use (Megatron-LM, megatron/core/transformer/
-                                * dot_product_attention.py, the global memory buffer "mpu") */
+    /* attention by math has a buffer as large as its matrix of weights, which all layers use
+     * (Megatron-LM, megatron/core/transformer/ dot_product_attention.py, the global memory buffer
+     * "mpu") */
+    bool attention_buffer;
     uint32_t gather_buffer;    /* cs_gather_buffer */
     bool attention_copy;       /* the result of fused attention is there in two orders of tokens */
     bool keys_copied;          /* fused attention reads copies of keys and values */

@@ -192,9 +192,9 @@ typedef struct cs_model {
     int64_t input_bytes;  /* the input of layer 0 */
     cs_time host_batch;   /* host time for a micro-batch, before the forward of each stage */
     bool times_only;      /* sizes are not known, and 0 */
-    const cs_grid
-        *divided_over; /* that each layer is the part of one device of, whatever the sizes of
-                                  * data and shards; NULL: layers are whole */
+    /* that each layer is the part of one device of, whatever the sizes of data and shards; NULL:
+     * layers are whole */
+    const cs_grid *divided_over;
     uint32_t n_layers;
     cs_layer *layers;
     uint32_t n_batches; /* other numbers of samples that times and activations are known for */
