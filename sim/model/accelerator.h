@@ -82,9 +82,9 @@ typedef struct cs_factor {
     const char *source;
 } cs_factor;
 
-/* Tiles of matrix products: the number of multiprocessors, each of which computes one tile of a
- * result at a time; the time to fill them before each wave of tiles; and the fraction of the time
- * to write a result that is not overlapped with computing. */
+/* Tiles of matrix products: the number of multiprocessors (each computes one tile of a result at a
+ * time), the time to fill them before each wave of tiles, and the fraction of the time to write a
+ * result that is not overlapped with computing. */
 typedef struct cs_tiling {
     uint32_t multiprocessors;
     cs_time fill;
@@ -187,7 +187,7 @@ CS_MUST_CHECK cs_status cs_accelerator_read(const cJSON *root, const cs_json_pla
 
 cs_device_facts cs_accelerator_facts(const cs_accelerator *device);
 
-/* Makes the ideal device "none", on which every operator takes no time. */
+/* Makes the ideal device "none": every operator takes no time. */
 void cs_accelerator_none(cs_accelerator *device);
 
 /* Returns CS_INVALID if the device does not support the precision; the message lists the supported

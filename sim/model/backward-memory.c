@@ -7,8 +7,9 @@
 
 /* Gradient of a tensor and its views. Additions make several tensors share one gradient. */
 typedef struct gradient {
-    int64_t bytes;   /* 0: no gradient */
-    uint32_t group;  /* first tensor that had this memory; identifies all gradients that share it */
+    int64_t bytes; /* 0: no gradient */
+    uint32_t
+        group; /* first tensor that had this memory; gradients with the same group share the memory */
     bool kept;       /* the gradient uses the memory of its tensor, which is not counted here */
     uint32_t memory; /* number of the memory, for the observer */
 } gradient;
@@ -17,7 +18,7 @@ typedef struct walk {
     const cs_backward *of;
     const cs_net *net;
     uint32_t *roots;     /* per tensor: the tensor that it is a view of, or itself */
-    gradient *gradients; /* per root */
+    gradient *gradients; /* per root tensor */
     uint32_t *sharers;   /* per group: number of gradients that share the memory */
     /* per operator: gradient of its result, held until its weight gradients are made */
     gradient *held;

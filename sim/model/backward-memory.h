@@ -39,7 +39,7 @@ typedef struct cs_backward {
     int64_t *workspaces; /* per operator: bytes allocated while its backward runs */
     /* per operator: bytes of each temporary that precedes the gradient of its input; 0: none. The
      * first temporary is freed once the next tensor is made. If the gradient is narrower, a second
-     * temporary follows, from which the gradient is cast (kept.h, cs_kept_loss_step). NULL: no
+     * temporary follows, and the gradient is cast from it (kept.h, cs_kept_loss_step). NULL: no
      * operator has temporaries. */
     const int64_t *steps;
 } cs_backward;

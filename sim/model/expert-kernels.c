@@ -9,7 +9,7 @@ static double elements_of(const cs_net *net, cs_tensor tensor, uint32_t batch)
     return batch * (double)cs_net_tensor(net, tensor)->elements;
 }
 
-/* Returns the number of distinct tokens of which the `rows` that a device receives are copies. */
+/* Returns how many distinct tokens a device receives as `rows` copies. */
 static double arriving(double rows, uint32_t places, uint32_t copies)
 {
     return rows * places / copies * (1 - pow(1 - 1.0 / places, copies));
@@ -60,7 +60,8 @@ static bool is_between(const cs_net *net, const cs_op *op)
     return op->kind == CS_OP_GROUPED_LINEAR;
 }
 
-/* Removes the bytes that a cast reads, because the kernel that makes its input also casts it. */
+/* Removes the bytes that a cast reads, because the kernel that makes the cast's input also does the
+ * cast. */
 static void fuse_cast(double read, cs_pass_cost *pass)
 {
     if (!(pass->cast_bytes > 0))

@@ -1,7 +1,7 @@
 #include "sim/model/fused-attention.h"
 
-/* Conditions of the stated rates: features of a head, mean keys per query of 4,096 causal tokens,
- * sides on which the band of pairs ends inside tiles. */
+/* Conditions of the stated rates: features of a head, mean keys per query with 4,096 causal tokens,
+ * sides where the band of pairs ends inside tiles. */
 static const double FEATURES = 128, KEYS = 2048.5, SIDES = 1;
 
 static double ramp_factor(const cs_flash_rate *rate, double keys, double sides)

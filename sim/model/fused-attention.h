@@ -20,7 +20,7 @@
  *             a tile's height (`tile`) are computed and masked: at the diagonal, and at the far
  *             side of a window.
  *
- * With k keys per query, and e sides on which the band ends inside tiles, the time of the flop is
+ * With k keys per query, and e sides where the band ends inside tiles, the time of the flop is
  * multiplied by
  *
  *   (1 + (ramp + e tile / 2) / k) / (1 + (ramp + tile / 2) / 2048.5)

@@ -43,8 +43,8 @@ static int64_t between(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Return the first and the last row in [first, end) that an output row reads. If it reads none of
- * them: `end` and first - 1. */
+/* first_read and last_read return the first and the last row in [first, end) that an output row
+ * reads. If it reads none of them, they return `end` and first - 1. */
 static int64_t first_read(const cs_sliding *s, int64_t out, int64_t first, int64_t end)
 {
     const int64_t base = out * s->stride - s->pad;
