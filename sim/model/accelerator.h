@@ -62,7 +62,7 @@ typedef enum cs_flash {
     CS_N_FLASH
 } cs_flash;
 
-/* "flash2", "flash1", "flash3", "cudnn", "cudnn_fp8"; NULL-terminated. */
+/* Names of cs_flash, NULL-terminated: "flash2", "flash1", "flash3", "cudnn", "cudnn_fp8". */
 extern const char *const cs_flash_names[];
 
 /* Rates of one version of fused attention: fractions of the peak flop rate with heads of 128
@@ -155,7 +155,8 @@ typedef struct cs_accelerator {
     const char *name, *title;
     cs_list aliases, except; /* lists of texts (sim/base/facts.h) */
     const char *machine;     /* machine that usually contains such GPUs; NULL: not stated */
-    /* GPUs per node as people count nodes; 0: as the machine counts them */
+    /* GPUs in what users call a node, if the machine's node is larger (such as a rack); 0: the
+     * machine's node */
     uint32_t gpus_per_node;
     cs_architecture architecture; /* zeroed: not stated */
     cs_driver driver;             /* zeroed: not stated */

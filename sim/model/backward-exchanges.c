@@ -43,7 +43,7 @@ static bool is_of_pairs(const cs_split *split, const cs_op_exchange *exchange)
            (exchange->axes == CS_AXES_TENSOR && split->tensor_method == CS_TENSOR_PAIRS);
 }
 
-/* Defers weight gradients until the gradient of the input is summed, so that the two overlap, as in
+/* Defers weight gradients so that they overlap with the sum of the input's gradient, as in
  * Megatron-LM. */
 static void defer_weights(cs_net_local *made, const cs_split *split, const bool *exchanges)
 {

@@ -7,9 +7,8 @@
 
 /* Gradient of a tensor and its views. Additions make several tensors share one gradient. */
 typedef struct gradient {
-    int64_t bytes; /* 0: no gradient */
-    uint32_t
-        group; /* first tensor that had this memory; gradients with the same group share the memory */
+    int64_t bytes;   /* 0: no gradient */
+    uint32_t group;  /* first tensor with this memory; equal for all gradients that share it */
     bool kept;       /* the gradient uses the memory of its tensor, which is not counted here */
     uint32_t memory; /* number of the memory, for the observer */
 } gradient;
@@ -22,7 +21,7 @@ typedef struct walk {
     uint32_t *sharers;   /* per group: number of gradients that share the memory */
     /* per operator: gradient of its result, held until its weight gradients are made */
     gradient *held;
-    /* per tensor: whether its gradient contains the contribution of a reader */
+    /* per tensor: whether a reader has contributed to its gradient */
     bool *written;
     int64_t live, peak;
     bool overflow;

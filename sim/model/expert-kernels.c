@@ -9,7 +9,8 @@ static double elements_of(const cs_net *net, cs_tensor tensor, uint32_t batch)
     return batch * (double)cs_net_tensor(net, tensor)->elements;
 }
 
-/* Returns how many distinct tokens a device receives as `rows` copies. */
+/* Returns the number of distinct tokens among the `rows` that a device receives; each token has
+ * `copies` rows on all devices together. */
 static double arriving(double rows, uint32_t places, uint32_t copies)
 {
     return rows * places / copies * (1 - pow(1 - 1.0 / places, copies));

@@ -54,8 +54,8 @@
 
 #include "sim/model/runtime-kernels.h"
 
-/* Adjusts the cost of an expert-related operator for a batch; leaves other operators unchanged. The
- * network is the part of one of `places` devices, over which the experts are split. */
+/* Adjusts the cost of an expert-related operator for a batch; leaves other operators unchanged.
+ * `net` is one device's part of the network; the experts are split over `places` devices. */
 void cs_expert_kernels_cost(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                             uint32_t places, uint32_t batch, cs_precision precision,
                             cs_op_cost *cost);

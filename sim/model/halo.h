@@ -41,7 +41,7 @@ typedef struct cs_row_range {
 } cs_row_range;
 
 typedef struct cs_halo {
-    uint32_t before, behind; /* number of rows */
+    uint32_t before, behind; /* missing rows before and after the part */
 } cs_halo;
 
 /* Returns the rows of part i if `rows` rows are split into `parts` parts (layout.h). Some parts are

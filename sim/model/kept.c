@@ -40,8 +40,8 @@ static bool is_last_product(const cs_net *net, const cs_op *op)
     return reader && reader->kind == CS_OP_COMBINE;
 }
 
-/* Returns the bytes of the unweighted features that a last product needs in addition to its input,
- * the weighted features; 0 if a fused gate recomputes them. */
+/* Returns the bytes of the unweighted features that are kept in addition to the weighted features,
+ * the input of the experts' last product; 0 if a fused gate recomputes them. */
 static int64_t weighted_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                               uint32_t batch, cs_precision precision)
 {

@@ -360,8 +360,8 @@ static cs_status check_skipped(const cs_layer *layer, const cs_json_place *up, c
                            (long long)layer->forward, (long long)layer->skipped);
 }
 
-/* Checks that matrices are part of the weights (`bytes`) and of the update that a layer has
- * left. */
+/* Checks that the `n` matrices of an entry fit into the weights and the update that the layer has
+ * left (`bytes`, `update`). */
 static cs_status check_matrix(const cs_layer_matrix *matrix, int64_t bytes, cs_time update,
                               const cs_json_place *place, cs_error *error)
 {

@@ -299,7 +299,7 @@ cs_status cs_model_borrow(const cs_model *model, uint32_t layer, cs_layer_sum *s
                    ? no_room(model, layer, error)
                    : CS_OK;
     wide update = ((wide)lender->update * (wide)bytes + (wide)lender->weight_bytes / 2) /
-                  (wide)lender->weight_bytes; /* weight_bytes >= bytes */
+                  (wide)lender->weight_bytes; /* fits, because weight_bytes >= bytes */
     if (__builtin_add_overflow(sum->weight_bytes, bytes, &made.weight_bytes) ||
         __builtin_mul_overflow(bytes, cs_model_gradient_ratio(model), &gradients) ||
         __builtin_add_overflow(sum->gradient_bytes, gradients, &made.gradient_bytes) ||

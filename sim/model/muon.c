@@ -116,8 +116,9 @@ static double step(const cs_muon_costs *costs, double m, double n)
            copy(costs, m * n) + product(costs, m, m, n, m * m + 3 * m * n); /* a X + B X */
 }
 
-/* Numbers of kernels. Around the steps: decay, two for momentum, three for the norm, two casts, two
- * factors, the update; one more kernel, shared by all matrices, copies them to the weights. */
+/* Numbers of kernels in a step and around the steps. Around the steps: decay, two for momentum,
+ * three for the norm, two casts, two factors, the update; one more kernel, shared by all matrices,
+ * copies them to the weights. */
 enum { KERNELS_OF_STEP = 5, KERNELS_AROUND = 11 };
 
 /* Bytes that these kernels move per element: `part` per element of the device's part, `orthogonal`

@@ -39,8 +39,8 @@
 #include "sim/model/net.h"
 #include "sim/model/runtime-kernels.h"
 
-/* Ways to orthogonalise a matrix that tensor parallelism splits (Megatron-LM, muon_tp_mode;
- * muon_utils.py, newton_schulz_tp): each device handles */
+/* Ways to orthogonalise a matrix that tensor parallelism splits: the matrix that each device
+ * handles (Megatron-LM, muon_tp_mode; muon_utils.py, newton_schulz_tp). */
 typedef enum cs_muon_tensor {
     CS_MUON_BLOCKWISE, /* the device's part, as if it were a whole matrix */
     /* the whole matrix, which is first gathered in the type that is updated, and joined by a kernel
