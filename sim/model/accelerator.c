@@ -81,7 +81,7 @@ static const cs_field winograd_fields[] = {
             .shape = "{\"products\", \"memory\", \"source\"}"                                      \
     }
 
-/* In the order of the groups. */
+/* In the order of cs_accelerator_group. */
 static const cs_field group_fields[] = {
     GROUP("conv", CS_GROUP_CONV),     WINOGRAD,
     GROUP("linear", CS_GROUP_LINEAR), GROUP("attention", CS_GROUP_ATTENTION),
@@ -203,9 +203,9 @@ typedef struct document {
     cs_training *training;
     cs_host_link *host_link;
     uint32_t schema_version;
-    double *peaks;              /* per precision */
+    double *peaks;              /* flop/s, per precision */
     cs_efficiency **efficiency; /* per group */
-    cs_accelerator *sources;    /* of which only these are set */
+    cs_accelerator *sources;    /* only the `..._source` members are set */
 } document;
 
 static const cs_field source_fields[] = {

@@ -1,5 +1,5 @@
-/* Exchanges of a local network in its backward: which gathers are repeated, and which gradients of
- * weights wait for the sum of an input's gradient. */
+/* Exchanges of a local network in its backward: which gathers are repeated, and which weight
+ * gradients are computed while the gradient of an input is summed. */
 #include "sim/base/vector.h"
 #include "sim/model/net-local.h"
 #include "sim/model/ops/operator.h"
@@ -17,10 +17,10 @@ bool cs_net_local_add_exchange(cs_net_local *made, cs_op_exchange exchange)
     return true;
 }
 
-/* ---- making ---- */
+/* ---- finding the exchanges of backward ---- */
 
-/* Whether the operators (first, last] have no exchange in front, and there are weights among
- * them. */
+/* Whether none of the operators (first, last] has an exchange, and at least one of them has trained
+ * weights. */
 static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t first,
                       uint32_t last)
 {
@@ -34,15 +34,17 @@ static bool can_defer(const cs_net_local *made, const bool *exchanges, uint32_t 
     return weights;
 }
 
-/* Whether it is an exchange of Megatron's pairs. Filters and channels are exchanged as ParaDL does:
- * nothing overlaps, and gathered tensors are kept. */
+/* Whether an exchange belongs to Megatron's context parallelism, or to its tensor parallelism with
+ * pairs of layers. Splits by filters and channels follow ParaDL instead: their exchanges are not
+ * overlapped, and gathered tensors are kept. */
 static bool is_of_pairs(const cs_split *split, const cs_op_exchange *exchange)
 {
     return exchange->axes == CS_AXES_CONTEXT ||
            (exchange->axes == CS_AXES_TENSOR && split->tensor_method == CS_TENSOR_PAIRS);
 }
 
-/* Megatron-LM computes the gradients of the weights while the gradient of the input is summed. */
+/* Defers weight gradients so that they overlap with the sum of the input's gradient, as in
+ * Megatron-LM. */
 static void defer_weights(cs_net_local *made, const cs_split *split, const bool *exchanges)
 {
     for (uint32_t e = 0; e < made->n_exchanges; e++) {
@@ -74,8 +76,9 @@ static bool *find_kept(const cs_net *net)
     return kept;
 }
 
-/* A gathered tensor that would be kept is gathered again, overlapped with the operators before the
- * gradients of the weights, or else before the backward of its last reader. */
+/* Repeats in backward each gather whose result would otherwise be kept. The second gather is
+ * overlapped with the operators before the deferred weight gradients; if none are deferred, it
+ * comes before the backward of the tensor's last reader. */
 static bool gather_again(cs_net_local *made, const cs_split *split, const bool *kept)
 {
     const uint32_t n = made->n_exchanges;
@@ -129,7 +132,7 @@ bool cs_net_local_order_exchanges(cs_net_local *made, const cs_split *split)
     return done;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at)
 {

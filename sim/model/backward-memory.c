@@ -5,25 +5,27 @@
 
 #include <stdlib.h>
 
-/* The gradient of a tensor and its views; additions make several share one. */
+/* Gradient of a tensor and its views. Additions make several tensors share one gradient. */
 typedef struct gradient {
-    int64_t bytes;   /* 0: there is none */
-    uint32_t group;  /* of those that share the memory: the tensor that had it first */
-    bool kept;       /* its memory is that of its tensor, and not counted here */
-    uint32_t memory; /* its number for the observer */
+    int64_t bytes;   /* 0: no gradient */
+    uint32_t group;  /* first tensor with this memory; equal for all gradients that share it */
+    bool kept;       /* the gradient uses the memory of its tensor, which is not counted here */
+    uint32_t memory; /* number of the memory, for the observer */
 } gradient;
 
 typedef struct walk {
     const cs_backward *of;
     const cs_net *net;
-    uint32_t *roots;     /* per tensor: what it is a view of, or itself */
-    gradient *gradients; /* per root */
-    uint32_t *sharers;   /* per group */
-    gradient *held;      /* per operator: of its result, until its gradients of weights are made */
-    bool *written;       /* per tensor: a reader's part is in the gradient */
+    uint32_t *roots;     /* per tensor: the tensor that it is a view of, or itself */
+    gradient *gradients; /* per root tensor */
+    uint32_t *sharers;   /* per group: number of gradients that share the memory */
+    /* per operator: gradient of its result, held until its weight gradients are made */
+    gradient *held;
+    /* per tensor: whether a reader has contributed to its gradient */
+    bool *written;
     int64_t live, peak;
     bool overflow;
-    const cs_backward_observer *observer; /* or NULL */
+    const cs_backward_observer *observer; /* NULL: none */
     uint32_t n_memories;
     bool stopped;
 } walk;
@@ -34,7 +36,7 @@ static void see(walk *w, cs_tape_what what, uint32_t memory, int64_t bytes)
         w->stopped = !w->observer->see(w->observer->context, what, memory, bytes);
 }
 
-/* Returns its number. */
+/* Allocates memory and returns its number. */
 static uint32_t take(walk *w, int64_t bytes)
 {
     w->overflow |= __builtin_add_overflow(w->live, bytes, &w->live);
@@ -49,7 +51,7 @@ static void drop(walk *w, uint32_t memory, int64_t bytes)
     w->live -= w->overflow ? 0 : bytes;
 }
 
-/* Memory for the time of a kernel. */
+/* Allocates memory for the duration of a kernel. */
 static void work(walk *w, int64_t bytes)
 {
     drop(w, take(w, bytes), bytes);
@@ -79,7 +81,8 @@ static void give(walk *w, gradient *at)
     *at = (gradient){0};
 }
 
-/* Tensors on the way to the gradient of an operator's first input: returns the last one. */
+/* Makes the temporaries that precede the gradient of an operator's first input (cs_backward.steps);
+ * returns the last one, which is still allocated. */
 static uint32_t begin_steps(walk *w, const cs_op *op, int64_t bytes)
 {
     const uint32_t first = take(w, bytes);
@@ -90,7 +93,7 @@ static uint32_t begin_steps(walk *w, const cs_op *op, int64_t bytes)
     return second;
 }
 
-/* The gradients of an operator's inputs, and its workspace meanwhile. */
+/* Makes the gradients of an operator's inputs, with its workspace allocated meanwhile. */
 static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
 {
     const int64_t step = w->of->steps ? w->of->steps[op - w->net->ops] : 0;
@@ -119,14 +122,15 @@ static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
         cs_tensor t = op->inputs[i];
         if (!aside[i])
             continue;
-        give(w, gradient_of(w, t)); /* what was made aside is the sum now */
+        give(w, gradient_of(w, t)); /* the separate memory now holds the sum */
         *gradient_of(w, t) = (gradient){cs_tensor_bytes(w->net, t, w->of->batch, w->of->precision),
                                         w->roots[t], false, memories[i]};
         w->sharers[w->roots[t]] = 1;
     }
 }
 
-/* Inputs without a gradient share that of the sum; to that of others it is added. */
+/* Passes the gradient of the result on to the inputs. An input without a gradient shares it; if an
+ * input has a gradient already, it is added to that one. */
 static void hand_on(walk *w, const cs_op *op, int64_t workspace)
 {
     const gradient from = *gradient_of(w, op->output);
@@ -155,14 +159,14 @@ static bool has_gradient_of_inputs(const cs_net *net, const cs_op *op)
     return any;
 }
 
-/* The operator beside whose backward the gradients of weights of operator p are made. */
+/* Returns the operator during whose backward the weight gradients of operator p are made. */
 static uint32_t weights_at(const walk *w, uint32_t p)
 {
     return w->of->weights_at ? w->of->weights_at[p] : p;
 }
 
-/* The gradient of its result, unless its gradients of weights are yet to be made of it; and those
- * of the results that such gradients were made of now. */
+/* Frees the gradient of the operator's result, or holds it if weight gradients still have to be
+ * made from it. Also frees the held gradients whose weight gradients have just been made. */
 static void give_results(walk *w, uint32_t p)
 {
     const cs_op *op = &w->net->ops[p];
@@ -186,10 +190,10 @@ static int64_t walk_op(walk *w, uint32_t p)
         return w->live;
     }
     if (!cs_net_tensor(w->net, op->output)->differentiable)
-        return w->live; /* frozen weights, and nothing before them that is trained */
+        return w->live; /* neither this operator nor any before it is trained */
     w->peak = w->live;
     if (!cs_op_is_loss(op) && gradient_of(w, op->output)->bytes == 0)
-        make(w, op->output, false); /* nobody reads it: it is zero */
+        make(w, op->output, false); /* no operator reads the result: its gradient is zero */
     if (op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place))
         hand_on(w, op, workspace);
     else if (has_gradient_of_inputs(w->net, op))
@@ -200,7 +204,7 @@ static int64_t walk_op(walk *w, uint32_t p)
     return w->peak;
 }
 
-/* Fills `peaks` unless it is NULL. */
+/* Runs the backward; fills `peaks` unless it is NULL. */
 static void walk_all(walk *w, int64_t *peaks)
 {
     const cs_backward_observer *observer = w->observer;

@@ -1,21 +1,25 @@
-/* How much memory the gradients of activations take while a network's backward runs.
+/* Memory that the gradients of activations take while a network's backward runs.
  *
- * The backward of an operator reads the gradient of its result and makes those of its inputs. A
- * gradient is there from then until the operator whose result it belongs to has run its own
- * backward: so that of a block's input waits, in a residual network, while the backward of the
- * branch runs.
- *   - Where a tensor has several readers, the gradient of each but the first that arrives is made
- *     aside, and takes the place of the sum with what was there.
- *   - An addition hands its gradient on: its inputs share the memory until one of them is added to.
- *   - A view shares the memory of what it is of. An operator in place does not: frameworks give its
- *     gradients memory of their own.
- *   - An exchange that leaves the size as it is hands its gradient on as an addition does: it sums
- *     in place. Others make the gradient of what they read besides.
- *   - The gradient of the weights comes before that of the inputs; what is made of it aside is part
- *     of the operator's workspace.
- *   - Where gradients of weights are computed later, beside the sum of a gradient over several
- *     devices (net-local.h), the gradients of results that they are made of are there until then.
- *   - The gradient of logits that a fused loss keeps takes their memory, which is counted there.
+ * The backward of an operator reads the gradient of its result and makes the gradients of its
+ * inputs. A gradient is allocated from then until the operator that wrote the tensor has run its
+ * own backward. In a residual network, for example, the gradient of a block's input stays allocated
+ * while the backward of the branch runs.
+ *   - If a tensor has several readers, the gradient that arrives first is stored. Each later
+ *     gradient is made in separate memory, which then holds the sum; the memory of the old sum is
+ *     freed.
+ *   - An addition passes its gradient on: its inputs share the memory until another gradient is
+ *     added to one of them.
+ *   - A view shares the memory of its tensor. An in-place operator does not: frameworks allocate
+ *     separate memory for its gradients.
+ *   - An exchange that keeps the size of its tensor passes its gradient on like an addition,
+ *     because it sums in place. Other exchanges need additional memory for the gradient of their
+ *     input.
+ *   - The gradient of the weights is made before the gradients of the inputs. If it needs separate
+ *     memory, that is part of the operator's workspace.
+ *   - If weight gradients are deferred, and computed while a gradient is summed over several
+ *     devices (net-local.h), the gradients that they are computed from stay allocated until then.
+ *   - A fused loss keeps its logits and writes their gradient into the same memory, which is
+ *     counted with the logits, not here.
  */
 #ifndef CS_WORKLOAD_BACKWARD_MEMORY_H
 #define CS_WORKLOAD_BACKWARD_MEMORY_H
@@ -23,32 +27,36 @@
 #include "sim/model/kept.h"
 #include "sim/model/tape.h"
 
-/* A backward: of a network, for so many samples. */
+/* Backward of a network for `batch` samples. */
 typedef struct cs_backward {
     const cs_net *net;
     uint32_t batch;
     cs_precision precision;
     const cs_kept_rules *rules;
-    const uint32_t *weights_at; /* per operator, see cs_net_local_weights_at; NULL: itself */
-    int64_t *workspaces;        /* per operator: bytes while its backward runs */
-    const int64_t
-        *steps; /* per operator, or NULL: bytes of what it makes one after the other before
-                           * the gradient of its input: a first tensor, which goes when the next is
-                           * made, and, where the gradient is narrower, a second one, of which that
-                           * is cast (kept.h, cs_kept_loss_step); 0: nothing */
+    /* per operator: the operator during whose backward its weight gradients are made
+     * (cs_net_local_weights_at); NULL: itself */
+    const uint32_t *weights_at;
+    int64_t *workspaces; /* per operator: bytes allocated while its backward runs */
+    /* per operator: bytes of each temporary that precedes the gradient of its input; 0: none. The
+     * first temporary is freed once the next tensor is made. If the gradient is narrower, a second
+     * temporary follows, and the gradient is cast from it (kept.h, cs_kept_loss_step). NULL: no
+     * operator has temporaries. */
+    const int64_t *steps;
 } cs_backward;
 
-/* Adds to the workspaces the gradients of weights that are made aside (kept.h); of those at one
- * operator there is one at a time. CS_NO_MEMORY, and CS_OVERFLOW beyond 64 bits. */
+/* Adds to the workspaces the weight gradients that get separate memory (kept.h). Of the weight
+ * gradients made during one operator's backward, only the largest counts, because they are made one
+ * at a time. CS_NO_MEMORY, or CS_OVERFLOW beyond 64 bits. */
 CS_MUST_CHECK cs_status cs_backward_add_weights(const cs_backward *backward, cs_error *error);
 
-/* Fills `peaks`, per operator: the most bytes of gradients, and of the operator's own workspace, at
- * any moment of its backward. CS_NO_MEMORY, and CS_OVERFLOW beyond 64 bits. */
+/* Fills `peaks`, per operator: the peak of all gradients and the operator's workspace during its
+ * backward, in bytes. CS_NO_MEMORY, or CS_OVERFLOW beyond 64 bits. */
 CS_MUST_CHECK cs_status cs_backward_memory(const cs_backward *backward, int64_t *peaks,
                                            cs_error *error);
 
-/* Who looks on while the backward runs. `see` gets what comes and goes, numbered from 0 on; `end`
- * is called behind each operator, in the order of the backward. Both return false to stop it. */
+/* Callbacks while the backward runs. `see` is called for each allocation and each free; memories
+ * are numbered from 0. `begin` and `end` are called before and after each operator, in the order of
+ * the backward. All three return false to stop. */
 typedef struct cs_backward_observer {
     bool (*see)(void *context, cs_tape_what what, uint32_t memory, int64_t bytes);
     bool (*begin)(void *context, uint32_t op);
@@ -56,7 +64,8 @@ typedef struct cs_backward_observer {
     void *context;
 } cs_backward_observer;
 
-/* The same for an observer, who must not stop it but for want of memory: CS_NO_MEMORY. */
+/* Runs the same backward for an observer. The observer must only stop it if memory runs out; the
+ * result is then CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_backward_memory_watch(const cs_backward *backward,
                                                  const cs_backward_observer *observer,
                                                  cs_error *error);

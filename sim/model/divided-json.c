@@ -3,7 +3,7 @@
 static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                                          "shift",      "halo",       "broadcast",      NULL};
 
-/* In order of cs_axes_name. */
+/* In the order of cs_axes_name. */
 static const char *const axes_names[] = {
     "tensor",        "space_x", "space_y",     "space_z",      "space",
     "context",       "data",    "gradient",    "shard",        "replica",
@@ -31,7 +31,7 @@ static const cs_field piece_fields[] = {
      .doc = "the host waits for a result of the forward"},
     {0}};
 
-/* As it stands in a file. */
+/* An exchange as model files state it. */
 typedef struct exchange_entry {
     uint32_t kind, axes, gap;
     bool backward, beside, skipped;
@@ -178,7 +178,7 @@ cs_status cs_divided_take(const cs_divided_entry *entry, const cs_json_place *la
 
 /* ---- writing ---- */
 
-/* A list of pointers to the elements of an array. */
+/* Returns a list of pointers to the elements of an array. */
 static cs_list list_of(void *items, uint32_t n, size_t size, cs_arena *arena)
 {
     void **pointers = cs_arena_alloc(arena, n, sizeof(*pointers));

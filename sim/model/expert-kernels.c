@@ -9,13 +9,15 @@ static double elements_of(const cs_net *net, cs_tensor tensor, uint32_t batch)
     return batch * (double)cs_net_tensor(net, tensor)->elements;
 }
 
-/* Of the rows of a place: the tokens that they are copies of, each once. */
+/* Returns the number of distinct tokens among the `rows` that a device receives; each token has
+ * `copies` rows on all devices together. */
 static double arriving(double rows, uint32_t places, uint32_t copies)
 {
     return rows * places / copies * (1 - pow(1 - 1.0 / places, copies));
 }
 
-/* `tokens` are those of the place itself, as they are counted in the operator's bytes. */
+/* Adds the bytes of reordering rows by expert, or of copying tokens that were sent once. `tokens`
+ * are the device's own tokens, which the operator's bytes already include. */
 static void order_rows(const cs_runtime_kernels *kernels, const cs_op *op, double tokens,
                        double rows, uint32_t places, double width, cs_op_cost *cost)
 {
@@ -32,7 +34,8 @@ static void order_rows(const cs_runtime_kernels *kernels, const cs_op *op, doubl
     cost->backward_input.launches += more > 0 && !kernels->tokens_once;
 }
 
-/* Its rows go back to the tokens, from other places through an exchange. */
+/* Whether the rows of the product are combined into tokens next, possibly after an exchange with
+ * other devices. */
 static bool is_last_product(const cs_net *net, const cs_op *op)
 {
     uint32_t reader = cs_net_tensor(net, op->output)->last_reader;
@@ -46,7 +49,7 @@ static bool is_activation(cs_op_kind kind)
     return kind == CS_OP_SILU || kind == CS_OP_GELU || kind == CS_OP_RELU || kind == CS_OP_MUL;
 }
 
-/* Between two products of experts. */
+/* Whether the operator leads to another product of experts, with only activations in between. */
 static bool is_between(const cs_net *net, const cs_op *op)
 {
     while (is_activation(op->kind)) {
@@ -58,7 +61,8 @@ static bool is_between(const cs_net *net, const cs_op *op)
     return op->kind == CS_OP_GROUPED_LINEAR;
 }
 
-/* A cast that is part of the kernel which makes what it reads. */
+/* Removes the bytes that a cast reads, because the kernel that makes the cast's input also does the
+ * cast. */
 static void fuse_cast(double read, cs_pass_cost *pass)
 {
     if (!(pass->cast_bytes > 0))
@@ -78,8 +82,9 @@ static void fuse(const cs_net *net, const cs_op *op, double in, double out, cs_o
     }
 }
 
-/* Kernels of each expert: two forward; a cast, two for the weights and two for the biases backward.
- * In place of the sum of gradients that op-cost.h counts with the weights'. */
+/* Adds the kernels of the biases for each expert: two forward; backward a cast, two for the weights
+ * and two for the biases. They replace the sum of gradients that op-cost.h counts with the gradient
+ * of the weights. */
 static void add_biases(double result, double width, cs_op_cost *cost)
 {
     cost->forward.cast_bytes += result * (FLOAT + (width + 2 * FLOAT) + 2 * FLOAT + FLOAT + width);
@@ -97,8 +102,9 @@ static uint32_t experts_behind(const cs_net *net, const cs_op *op)
     return op->experts;
 }
 
-/* An activation between products has a kernel for each expert, as their products have; rows that
- * experts have made are put together, and backward the gradients of what they read. */
+/* Gives an activation between expert products one kernel per expert, like the products. Also adds
+ * the kernels that concatenate the rows made by the experts and, in backward, the gradients of the
+ * rows that the experts read. */
 static void divide_modules(const cs_net *net, const cs_op *op, double in, double out,
                            cs_op_cost *cost)
 {

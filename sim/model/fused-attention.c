@@ -1,6 +1,7 @@
 #include "sim/model/fused-attention.h"
 
-/* Of the rates: features of a head, keys of a query of 4,096 causal tokens, sides of the band. */
+/* Conditions of the stated rates: features of a head, mean keys per query with 4,096 causal tokens,
+ * sides where the band of pairs ends inside tiles. */
 static const double FEATURES = 128, KEYS = 2048.5, SIDES = 1;
 
 static double ramp_factor(const cs_flash_rate *rate, double keys, double sides)
@@ -8,7 +9,8 @@ static double ramp_factor(const cs_flash_rate *rate, double keys, double sides)
     return 1 + (rate->ramp + sides * rate->tile / 2) / keys;
 }
 
-/* Of a head of queries and values of `size` times 128 features each, or as many flop. */
+/* Returns the factor for a head whose queries and values have `size` times 128 features, or that
+ * has as many flop. */
 static double head_factor(const cs_flash_rate *rate, double size, cs_pass pass)
 {
     static const double LARGE = 192, LARGE_BACKWARD = 0.73;
@@ -30,7 +32,7 @@ double cs_fused_attention_factor(const cs_flash_rate *rate, const cs_pass_cost *
 
 /* ---- in fp8 ---- */
 
-/* A cast reads one type and writes the other. */
+/* Adds casts, which read one type and write the other. */
 static void add_casts(double elements, double width, cs_pass_cost *pass)
 {
     enum { NARROW = 1, KERNELS = 2 };

@@ -12,8 +12,8 @@ uint32_t cs_rows_most(uint32_t rows, uint32_t parts)
     return rows / parts + (rows % parts > 0);
 }
 
-/* Rows from `first` up to `last` are needed, none where first > last, and those of `own` are
- * there. */
+/* Returns the halo of a part that needs the rows from `first` to `last` (none if first > last) and
+ * has the rows `own`. */
 static cs_halo missing(int64_t first, int64_t last, cs_row_range own)
 {
     cs_halo halo = {0, 0};
@@ -26,13 +26,13 @@ static cs_halo missing(int64_t first, int64_t last, cs_row_range own)
     return halo;
 }
 
-/* Rounds towards minus infinity. */
+/* Returns a / b, rounded towards minus infinity. */
 static int64_t floor_divide(int64_t a, int64_t b)
 {
     return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
-/* Rounds towards plus infinity. */
+/* Returns a / b, rounded towards plus infinity. */
 static int64_t ceil_divide(int64_t a, int64_t b)
 {
     return -floor_divide(-a, b);
@@ -43,8 +43,8 @@ static int64_t between(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* The first row from `first` on, and the last one before `end`, that an output row reads; where it
- * reads none of these, `end` and first - 1. */
+/* first_read and last_read return the first and the last row in [first, end) that an output row
+ * reads. If it reads none of them, they return `end` and first - 1. */
 static int64_t first_read(const cs_sliding *s, int64_t out, int64_t first, int64_t end)
 {
     const int64_t base = out * s->stride - s->pad;
@@ -61,8 +61,8 @@ static int64_t last_read(const cs_sliding *s, int64_t out, int64_t first, int64_
     return row >= first && row < end ? row : first - 1;
 }
 
-/* Outputs behind the first one whose window begins in the image begin further on, and so with the
- * last one. */
+/* The first loop stops at the first output whose window begins inside the image, because all later
+ * windows begin further on. The second loop does the same from the other end. */
 cs_halo cs_halo_of_input(const cs_sliding *sliding, uint32_t parts, uint32_t i)
 {
     const cs_row_range in = cs_rows_of(sliding->in, parts, i),
@@ -130,7 +130,7 @@ cs_halo cs_halo_most_of_gradient(const cs_sliding *sliding, uint32_t parts)
     return most(cs_halo_of_gradient, sliding, parts);
 }
 
-/* The rows that part i has; none of parts that do not exist. */
+/* Returns the number of rows of part i; 0 if there is no such part. */
 static uint32_t rows_at(uint32_t rows, uint32_t parts, int64_t i)
 {
     if (i < 0 || i >= parts)

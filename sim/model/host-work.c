@@ -25,7 +25,7 @@ void cs_host_work_add(const cs_net_options *how, const cs_op *op, const cs_op_co
         work->among_experts = false;
 }
 
-/* Adds the host's seconds to the seconds of an operator: the two take turns. */
+/* Adds the host's seconds to the operator's seconds, because host and device take turns. */
 static void take_turns(cs_piece_seconds *seconds, cs_net_layer *layer)
 {
     const cs_host_seconds host = seconds->host;
@@ -44,7 +44,7 @@ static void take_turns(cs_piece_seconds *seconds, cs_net_layer *layer)
     layer->kernels[CS_KERNELS_SKIPPED][CS_KERNEL_WAITING] += host.skipped;
 }
 
-/* The forward takes longer by this factor. */
+/* Lengthens the forward of a layer by a factor. */
 static void lengthen(double by, cs_piece_seconds *seconds, cs_net_layer *layer)
 {
     layer->kernels[CS_KERNELS_FORWARD][CS_KERNEL_WAITING] += layer->forward * (by - 1);

@@ -17,7 +17,7 @@ static bool is_fused(const cs_kept_rules *rules, cs_fused kind)
     return rules->fused & 1u << kind;
 }
 
-/* The operator that writes a tensor, or NULL. */
+/* Returns the operator that writes a tensor that `reader` reads, or NULL. */
 static const cs_op *writer_of(const cs_net *net, const cs_op *reader, cs_tensor tensor)
 {
     for (const cs_op *op = reader; op > net->ops;)
@@ -26,8 +26,8 @@ static const cs_op *writer_of(const cs_net *net, const cs_op *reader, cs_tensor 
     return NULL;
 }
 
-/* Whether an operator is the last product of experts: what it makes is combined, on this or, after
- * an exchange, another place. */
+/* Whether an operator is the last product of experts: its result is combined next, on this device
+ * or, after an exchange, on another one. */
 static bool is_last_product(const cs_net *net, const cs_op *op)
 {
     const cs_op *reader = op;
@@ -40,8 +40,8 @@ static bool is_last_product(const cs_net *net, const cs_op *op)
     return reader && reader->kind == CS_OP_COMBINE;
 }
 
-/* Bytes of the features that a last product's input is the weighted form of, and that somebody
- * keeps: a fused gate computes them again. */
+/* Returns the bytes of the unweighted features that are kept in addition to the weighted features,
+ * the input of the experts' last product; 0 if a fused gate recomputes them. */
 static int64_t weighted_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                               uint32_t batch, cs_precision precision)
 {
@@ -63,7 +63,7 @@ static void add_cast(double bytes, cs_pass_cost *pass)
     pass->launches++;
 }
 
-/* The copy for the gradient of the weights is made there. */
+/* Moves the cast of the copy for the weight gradient from the forward to the backward. */
 static void move_cast(double copy, double input, cs_op_cost *cost)
 {
     if (copy > 0) {
@@ -72,7 +72,7 @@ static void move_cast(double copy, double input, cs_op_cost *cost)
     }
 }
 
-/* Of a product whose operands are cast. */
+/* Adjusts the cost of a product whose operands are cast to a narrow type. */
 static void keep_operands(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           cs_precision precision, cs_op_cost *cost)
 {
@@ -100,14 +100,14 @@ static void keep_operands(const cs_net *net, const cs_op *op, const cs_kept_rule
         cost->cast_bytes -= copy < cost->copy_bytes ? copy : cost->copy_bytes;
 }
 
-/* Fused attention whose queries are as wide as its values. */
+/* Whether an operator is fused attention whose queries are as wide as its values. */
 static bool may_be_flash_attention(const cs_net *net, const cs_op *op)
 {
     return op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH &&
            cs_net_tensor(net, op->inputs[0])->elements == cs_net_tensor(net, op->output)->elements;
 }
 
-/* Of the mask by which attention by math leaves out padding, for all heads. */
+/* Returns the bytes of the mask with which math attention excludes padding; all heads share it. */
 static int64_t mask_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           uint32_t batch)
 {
@@ -120,7 +120,7 @@ static int64_t mask_bytes(const cs_net *net, const cs_op *op, const cs_kept_rule
     return steps * batch * queries->dims[0] * keys->dims[0];
 }
 
-/* Bytes of the logits in float32 for a loss that is computed step by step. */
+/* Returns the bytes of the logits in float32, if the loss is computed in separate steps; else 0. */
 static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                             uint32_t batch)
 {
@@ -130,7 +130,8 @@ static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_ru
                : 0;
 }
 
-/* Bytes of a shifted loss: logits without the last token, also in float32 if they are narrower. */
+/* Returns the bytes that a shifted loss saves: the logits without the last token, and a float32
+ * copy of the logits if they are narrower. */
 static int64_t shifted_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                              uint32_t batch, cs_precision precision)
 {
@@ -148,7 +149,7 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
     if (rules->weighted_features && is_last_product(net, op))
         cost->extra_kept_bytes += weighted_bytes(net, op, rules, batch, precision);
     if (cost->extra_kept_bytes == 0)
-        return; /* no gradient of it is computed */
+        return; /* no gradient is computed for it */
     if (rules->attention_copy && batch > 1 && may_be_flash_attention(net, op))
         cost->extra_kept_bytes += cs_tensor_bytes(net, op->output, batch, precision);
     if (rules->keys_copied && may_be_flash_attention(net, op))
@@ -182,7 +183,8 @@ bool cs_kept_in_place(const cs_op *op, const cs_kept_rules *rules)
     return op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY);
 }
 
-/* Whether a kernel adds the gradient of its weights to the sum by itself. */
+/* Whether the operator's kernel adds the weight gradient to the sum, so that autograd gets a
+ * placeholder instead. */
 static bool has_placeholder(const cs_op *op, const cs_kept_rules *rules)
 {
     return rules->weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS && !op->wide &&

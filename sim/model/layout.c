@@ -35,8 +35,9 @@ bool cs_layout_equal(const cs_tensor_layout *a, const cs_tensor_layout *b)
     return equal;
 }
 
-/* Along the axes of experts, with the rows of a group taken as one tensor: own rows are a part of
- * them; so are those of its experts, in another division. */
+/* Converts a division along an axis of experts to a division of the rows of the whole group, taken
+ * as one tensor: a place's own rows are one part of them, and the rows of its experts are a part in
+ * another division. */
 static cs_division of_group(cs_layout_axis axis, cs_division division)
 {
     enum { BY_EXPERT = CS_SHAPE_MAX };
@@ -67,7 +68,7 @@ bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
     return true;
 }
 
-/* So that less is exchanged along the other axes. */
+/* Splits whole tensors first, so that less is exchanged along the other axes. */
 cs_tensor_layout cs_layout_cut(const cs_tensor_layout *from, const cs_tensor_layout *to)
 {
     cs_tensor_layout cut = *from;

@@ -1,28 +1,29 @@
-/* Which part of a tensor each place of a grid holds, and what brings it from one layout to another.
+/* Layouts: the part of a tensor that each place (device) of a grid holds, and the exchanges that
+ * change one layout into another.
  *
- * Along each axis of the grid a tensor is
- *   whole     all places hold the same
- *   divided   one of its dimensions is cut: place k of n holds part k
- *   partial   every place holds a summand of each value
- * A layout says so for all axes. Two axes may divide one dimension: the parts that the first makes
- * are cut by the second, in the order of cs_layout_axis.
+ * Along each axis of the grid, a tensor is
+ *   whole     all places hold the same data
+ *   divided   one of its dimensions is split: place k of n holds part k
+ *   partial   every place holds one summand of each value
+ * A layout states this for all axes. Two axes may split the same dimension: the parts made by the
+ * first axis are split again by the second axis, in the order of cs_layout_axis.
  *
- * From layout to layout, along one axis:
+ * A change of the layout along one axis needs this exchange:
  *   partial -> whole     all-reduce         partial -> divided          reduce-scatter
  *   divided -> whole     all-gather         divided -> divided elsewhere all-to-all
- *   whole   -> anything  nothing: each place has what it needs
- * The gradient of a tensor has the tensor's layout, where that is whole or divided; the gradient
- * of a summand is the gradient of the sum, so that of a partial tensor is whole. A reader that
- * computes only a part of what depends on a whole tensor makes a partial gradient of it. The
- * exchanges of backward are therefore those from the layout in which the readers leave the
- * gradient to that in which the writer needs it, by the same table.
+ *   whole   -> anything  none: each place has the data it needs
+ * The gradient of a whole or divided tensor has the layout of the tensor. The gradient of a partial
+ * tensor is whole, because the gradient of a summand is the gradient of the sum. If a reader
+ * computes only a part of the results that depend on a whole tensor, it makes a partial gradient of
+ * that tensor. The exchanges of backward therefore lead from the layout in which the readers leave
+ * the gradient to the layout in which the writer needs it, by the same table.
  *
- * The axes of experts cross the others. Along them a place has tokens of its own everywhere (which
- * is zero, as `whole` is along the other axes), but for the rows of a mixture of experts between
- * dispatch and combine:
- *   routed     along EXPERT: the rows are with the places of their experts
- *   gathered   along EXPERT_TENSOR: all neighbours have all their rows; they may be divided by features,
- *              or partial, then
+ * The axes of experts cross the other axes. Along them, each place holds its own tokens (enumerator
+ * zero, which means `whole` on the other axes). Only the rows of a mixture of experts, between
+ * dispatch and combine, have other layouts:
+ *   routed     along EXPERT: the rows are on the places of their experts
+ *   gathered   along EXPERT_TENSOR: each neighbour has the rows of all neighbours. The rows may
+ *              then also be divided by features, or partial
  *
  *   own -> routed, and back    all-to-all
  *   own -> gathered            all-gather           partial -> own       reduce-scatter
@@ -33,7 +34,7 @@
 #include "sim/model/net.h"
 #include "sim/model/split.h"
 
-/* The axes of a grid that divide tensors of a sample (those of data divide the samples). */
+/* Axes of a grid that split the tensors of a sample; the axes of data split the samples instead. */
 typedef enum cs_layout_axis {
     CS_LAYOUT_CONTEXT,
     CS_LAYOUT_SPACE_X,
@@ -48,7 +49,7 @@ typedef enum cs_layout_axis {
 cs_axes_name cs_layout_axes(cs_layout_axis axis);
 
 typedef enum cs_division_kind {
-    CS_WHOLE, /* along the axes of experts: its own */
+    CS_WHOLE, /* along the axes of experts: the place's own tokens */
     CS_DIVIDED,
     CS_PARTIAL,
     CS_ROUTED,
@@ -56,14 +57,15 @@ typedef enum cs_division_kind {
 } cs_division_kind;
 
 typedef struct cs_division {
-    uint8_t part;    /* cs_division_kind */
-    uint8_t dim;     /* of a DIVIDED one */
-    double load;     /* of a ROUTED one: rows of the busiest place over the mean */
-    uint16_t copies; /* of a DIVIDED one: so many neighbours hold the same part, 0 is 1; they divide
-                      * the size of the axis */
+    uint8_t part; /* cs_division_kind */
+    uint8_t dim;  /* DIVIDED: index of the dimension that is split */
+    double load;  /* ROUTED: rows of the busiest place, relative to the mean */
+    /* DIVIDED: number of neighbours that hold the same part, a divisor of the axis size; 0 means
+     * 1 */
+    uint16_t copies;
 } cs_division;
 
-/* Zeroed it is whole along all axes. */
+/* Layout of a tensor. Zeroed: whole along all axes. */
 typedef struct cs_tensor_layout {
     cs_division axes[CS_N_LAYOUT_AXES];
 } cs_tensor_layout;
@@ -71,20 +73,22 @@ typedef struct cs_tensor_layout {
 bool cs_division_equal(cs_division a, cs_division b);
 bool cs_layout_equal(const cs_tensor_layout *a, const cs_tensor_layout *b);
 
-/* What is needed to get from one division to another along an axis; false: nothing is. */
+/* Finds the exchange that changes one division into another along an axis; false: none is
+ * needed. */
 bool cs_division_exchange(cs_layout_axis axis, cs_division from, cs_division to,
                           cs_exchange_kind *kind);
 
-/* What needs no exchange to get from a layout to another, done: what is there whole is cut. */
+/* Returns the layout after all changes from `from` to `to` that need no exchange: whole tensors are
+ * split. */
 cs_tensor_layout cs_layout_cut(const cs_tensor_layout *from, const cs_tensor_layout *to);
 
-/* The layout in which the readers of a tensor leave its gradient; bit 1 << cs_layout_axis of
- * `partial`: along that axis each of them makes a summand. */
+/* Returns the layout in which the readers of a tensor leave its gradient. If bit 1 <<
+ * cs_layout_axis of `partial` is set, the readers make partial gradients along that axis. */
 cs_tensor_layout cs_layout_gradient(const cs_tensor_layout *layout, uint32_t partial);
 
-/* Where part `k` of `n` of a dimension begins, k <= n. Sizes differ by one at most, the first part
- * is one of the largest, and longer and shorter ones take turns: so that parts of images before and
- * behind a stride lie one on the other as well as they can. */
+/* Returns the start of part `k` of `n` of a dimension, k <= n. Sizes differ by at most one; the
+ * first part is one of the largest, and longer and shorter parts alternate. The parts of an image
+ * before and after a stride then match as well as possible. */
 static inline uint32_t cs_part_first(uint32_t size, uint32_t n, uint32_t k)
 {
     return (uint32_t)(((uint64_t)k * size + n - 1) / n);
@@ -95,19 +99,19 @@ static inline uint32_t cs_part_size(uint32_t size, uint32_t n, uint32_t k)
     return cs_part_first(size, n, k + 1) - cs_part_first(size, n, k);
 }
 
-/* What the place holds of a tensor of that shape. Of rows that are routed, as many as the busiest
- * place: its load times the mean, rounded up. */
+/* Returns the shape of the part of a tensor that a place holds. For routed rows it has the number
+ * of rows of the busiest place: the load times the mean, rounded up. */
 cs_shape cs_layout_local(const cs_tensor_layout *layout, const cs_shape *shape,
                          const cs_split *split, uint32_t place);
 
-/* The index along a dimension of the whole tensor at which what the place holds begins. */
+/* Returns the index in dimension `dim` of the whole tensor at which the place's part begins. */
 uint32_t cs_layout_first(const cs_tensor_layout *layout, const cs_shape *shape,
                          const cs_split *split, uint32_t place, uint32_t dim);
 
 int64_t cs_shape_elements(const cs_shape *shape);
 
-/* How many neighbours along a tensor axis of that size have the same heads of keys and values: more
- * than 1 where a network has fewer of them than the axis has places. */
+/* Returns how many neighbours along a tensor axis of size `tensor` hold the same heads of keys and
+ * values: more than 1 if the network has fewer such heads than the axis has places. */
 uint32_t cs_split_copies(const cs_net *net, uint32_t tensor);
 
 #endif

@@ -3,11 +3,11 @@
 const char *const cs_loss_kernel_names[] = {"fused", "stepwise", "jitted",
                                             "eager", "parallel", NULL};
 
-/* Bytes for each logit and kernels, without casts. */
+/* Bytes per logit, and number of kernels, both without casts. */
 static const struct steps {
     double forward, backward;
     uint32_t kernels, backward_kernels;
-    bool cast_apart; /* a cast is a separate kernel */
+    bool cast_apart; /* whether a cast is a separate kernel */
 } steps[] = {
     [CS_LOSS_KERNELS_STEPWISE] = {32, 8, 5 + 12, 1 + 6, true},
     [CS_LOSS_KERNELS_JITTED] = {16, 0, 3, 1, false},

@@ -22,13 +22,13 @@ static const cs_field model_fields[] = {
      .doc = "of weights and gradients; with fp16 and bf16 an optimizer keeps float32 besides"},
     {0}};
 
-/* Written only where it is true. */
+/* Member that is written only if true. */
 static const cs_field times_only_fields[] = {
     {"times_only", CS_FIELD_BOOL, offsetof(cs_model, times_only), .fallback = "false",
      .doc = "sizes of weights, activations and messages are not known, and stand as 0"},
     {0}};
 
-/* Written only where it is not 0. */
+/* Member that is written only if not 0. */
 static const cs_field host_batch_fields[] = {
     {"host_batch", CS_FIELD_TIME, offsetof(cs_model, host_batch), .usual_max = 600, .fallback = "0",
      .doc = "host time for a micro-batch before the forward of each stage"},
@@ -59,8 +59,8 @@ static const cs_field provenance_fields[] = {
      .doc = "anything else that a reader should know"},
     {0}};
 
-/* The fallbacks of the two backward parts and of `kept` only hold until what was left out is known.
- */
+/* The fallbacks of the two backward parts and of `kept` hold only until the missing values have
+ * been derived. */
 static const cs_field layer_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_layer, name), .doc = "name, unique in the model"},
     {"forward", CS_FIELD_TIME, offsetof(cs_layer, forward), .usual_max = 600,
@@ -85,7 +85,7 @@ static const cs_field layer_fields[] = {
      .doc = "where a layer's times come from when layers differ: measured, estimated"},
     {0}};
 
-/* Written where there are any only. */
+/* Members that are written only for layers with tied weights. */
 static const cs_field tie_fields[] = {
     {"tied_to", CS_FIELD_TEXT, offsetof(cs_layer, tied_to), .fallback = "",
      .doc = "name of a layer before it, whose weights it uses as well"},
@@ -180,7 +180,7 @@ static const cs_field matrices_fields[] = {
      .shape = "[{\"weights\": size, ...}, ...]"},
     {0}};
 
-/* For networks (net-file.h); of no meaning to the chain. */
+/* Members of networks (net-file.h), which mean nothing for a chain. */
 typedef struct operators_entry {
     const cJSON *operators, *inputs, *carried;
 } operators_entry;
@@ -197,7 +197,7 @@ static const cs_field network_fields[] = {
      .doc = "with operators: the one whose output is handed past layers"},
     {0}};
 
-/* Instead of the two parts. */
+/* Time of the whole backward, as an alternative to its two parts. */
 typedef struct whole_backward {
     cs_time backward;
 } whole_backward;
@@ -207,10 +207,10 @@ static const cs_field whole_fields[] = {{"backward", CS_FIELD_TIME,
                                          .doc = "backward pass, where its two parts are not known"},
                                         {0}};
 
-/* A layer as it stands in a file. */
+/* A layer as model files state it. */
 typedef struct layer_entry {
     cs_layer layer;
-    bool has_kept; /* else what it keeps is its input, which is the output of the layer before */
+    bool has_kept; /* false: it keeps its input, which is the output of the layer before it */
 } layer_entry;
 
 static cs_status read_layer(const cJSON *object, const cs_json_place *place, void *member,
@@ -224,7 +224,7 @@ static const cs_field layer_field = {"layer", CS_FIELD_VARIANT, .kind = &layer_k
 typedef struct batch_entry {
     uint32_t batch_size;
     int64_t input_bytes;
-    cs_list layers; /* layer_entry */
+    cs_list layers; /* items: layer_entry */
 } batch_entry;
 
 static const cs_field batch_fields[] = {
@@ -240,14 +240,14 @@ static const cs_field batch_fields[] = {
 static const cs_field batch_field = {"batch", CS_FIELD_OBJECT, .of = batch_fields,
                                      .size = sizeof(batch_entry)};
 
-/* What stands around the model's own members. */
+/* Members of a model file besides those of cs_model. */
 typedef struct document {
     uint32_t schema_version;
-    cs_grid *divided_over; /* or NULL */
-    cs_model_work *work;   /* or NULL */
+    cs_grid *divided_over; /* NULL: layers are whole */
+    cs_model_work *work;   /* NULL: not stated */
     cs_provenance *provenance;
-    cs_list layers;  /* layer_entry */
-    cs_list batches; /* pointers to batch_entry */
+    cs_list layers;  /* items: layer_entry */
+    cs_list batches; /* items: pointers to batch_entry */
 } document;
 
 static const cs_field version_fields[] = {
@@ -273,7 +273,7 @@ static const cs_field part_fields[] = {
      .shape = "[{\"batch_size\": ...}, ...]"},
     {0}};
 
-/* The status of several checks is that of the first that failed. */
+/* Combines the statuses of several checks: keeps the first failure. */
 static void note(cs_status *status, cs_status other)
 {
     if (*status == CS_OK)
@@ -308,8 +308,9 @@ static cs_status check_provenance(const cs_provenance *of, const cs_json_place *
     return status;
 }
 
-/* Where nothing says otherwise, the two gradients take equally long: for a convolution and for a
- * dense layer both are matrix products as large as the forward one. */
+/* Splits the time of the backward equally between the two gradients, if the file does not say
+ * otherwise: for convolutions and dense layers, both are matrix products as large as the forward
+ * one. */
 static void split_backward(cs_layer *layer, cs_time whole)
 {
     layer->backward_weight = layer->weight_bytes > 0 ? whole / 2 : 0;
@@ -359,7 +360,8 @@ static cs_status check_skipped(const cs_layer *layer, const cs_json_place *up, c
                            (long long)layer->forward, (long long)layer->skipped);
 }
 
-/* They are parts of what the layer has of the rest. */
+/* Checks that the `n` matrices of an entry fit into the weights and the update that the layer has
+ * left (`bytes`, `update`). */
 static cs_status check_matrix(const cs_layer_matrix *matrix, int64_t bytes, cs_time update,
                               const cs_json_place *place, cs_error *error)
 {
@@ -465,7 +467,7 @@ static cs_status report_twins(const cs_layer *const *sorted, uint32_t count, con
     return status;
 }
 
-/* Sorted by name, twins stand side by side. */
+/* Checks that names are unique: after sorting, equal names are neighbours. */
 static cs_status check_unique(const cs_model *model, const cs_json_place *layers, cs_error *error)
 {
     const cs_layer **sorted = calloc(model->n_layers, sizeof(*sorted));
@@ -479,7 +481,7 @@ static cs_status check_unique(const cs_model *model, const cs_json_place *layers
     return status;
 }
 
-/* The layers of a list, whose first one reads `input` bytes; NULL when memory runs out. */
+/* Returns the layers of a list, whose first layer reads `input` bytes; NULL if memory runs out. */
 static cs_layer *take_layers(const cs_list *list, int64_t input, cs_arena *arena)
 {
     const layer_entry *entries = list->items;
@@ -493,7 +495,8 @@ static cs_layer *take_layers(const cs_list *list, int64_t input, cs_arena *arena
     return layers;
 }
 
-/* The two keys go together, and with a layer that has these weights. */
+/* Checks that a layer has both keys of a tie or neither, and that the other layer has the
+ * weights. */
 static cs_status check_tie(const cs_model *model, uint32_t i, const cs_json_place *layers,
                            cs_error *error)
 {
@@ -526,7 +529,7 @@ static cs_status check_ties(const cs_model *model, const cs_json_place *layers, 
     return status;
 }
 
-/* What is handed past a layer is a part of its input. */
+/* Checks that the tensor passed on by a layer is part of its input. */
 static cs_status check_carried(const cs_layer *layers, uint32_t n, int64_t input,
                                const cs_json_place *place, cs_error *error)
 {
@@ -556,7 +559,7 @@ static cs_status take_own_layers(const cs_list *list, const cs_json_place *up, c
     return check_ties(model, &place, error);
 }
 
-/* ---- other numbers of samples ---- */
+/* ---- batches: other numbers of samples ---- */
 
 static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const cs_json_place *up,
                              cs_error *error)
@@ -646,7 +649,7 @@ static cs_status take_batches(const cs_list *list, const cs_json_place *up, cs_m
     return status;
 }
 
-/* What the layers are parts of has one device along the axes of data. */
+/* Takes over the grid that the layers are split over, with one device along the axes of data. */
 static cs_status take_division(cs_grid *over, const cs_json_place *place, cs_model *model,
                                cs_error *error)
 {
@@ -766,7 +769,8 @@ static cJSON *write_layer(const void *member)
     return NULL;
 }
 
-/* The reverse of take_layers; its items are NULL when memory runs out. */
+/* Returns the layers as a list, the reverse of take_layers; its items are NULL if memory runs
+ * out. */
 static cs_list list_layers(const cs_layer *layers, uint32_t n, cs_arena *arena)
 {
     layer_entry *entries = cs_arena_alloc(arena, n, sizeof(*entries));

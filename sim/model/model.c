@@ -60,12 +60,12 @@ cs_status cs_model_uniform(uint32_t n_layers, const cs_layer *layer, cs_model *m
     return CS_OK;
 }
 
-/* Exact: int64_t times uint32_t always fits. */
+/* Type for exact products: int64_t times uint32_t always fits. */
 __extension__ typedef unsigned __int128 wide;
 
 typedef enum rounding { ROUND_NEAREST, ROUND_UP } rounding;
 
-/* From numbers for `batch` samples to numbers for `samples`; batch 0 leaves them as they are. */
+/* Scaling of numbers for `batch` samples to `samples` samples; batch 0: no scaling. */
 typedef struct scaling {
     uint32_t samples, batch;
 } scaling;
@@ -97,7 +97,7 @@ bool cs_model_knows(const cs_model *model, uint32_t samples)
     return has;
 }
 
-/* The layers that a sum is made of, and how. */
+/* Layers to sum over, and the scaling of their numbers. */
 typedef struct priced {
     int64_t input_bytes;
     const cs_layer *layers;
@@ -114,13 +114,14 @@ static priced price(const cs_model *model, uint32_t samples)
     return (priced){model->input_bytes, model->layers, {samples, model->batch_size}};
 }
 
-/* What flows between layer i-1 and layer i. */
+/* Returns the bytes that pass from layer i-1 to layer i. */
 static int64_t boundary_bytes(const priced *from, uint32_t i)
 {
     return i == 0 ? from->input_bytes : from->layers[i - 1].output_bytes;
 }
 
-/* The layer as it runs with recomputation: see model.h. False when a sum does not fit. */
+/* Changes `layer`, a copy of layer i, to how it runs with recomputation (model.h). False if a sum
+ * does not fit. */
 static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
 {
     int64_t input = boundary_bytes(from, i) - layer->carried_bytes;
@@ -150,7 +151,7 @@ static int64_t offloaded(const cs_layer *layer)
                                                      : 0;
 }
 
-/* The host's time does not depend on the samples. */
+/* Adds the host's times, which do not depend on the number of samples. */
 static bool add_host(cs_layer_sum *sum, const cs_layer *layer)
 {
     cs_host_times *to = &sum->host;
@@ -246,7 +247,7 @@ cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end
         assert(samples % n == 0);
         return cs_model_sum(model, first, end, samples / n, sum, error);
     }
-    divided.batch_size = n; /* as if it had a sample for each share */
+    divided.batch_size = n; /* as if the numbers were for n samples, one per share */
     return cs_model_sum(&divided, first, end, 1, sum, error);
 }
 
@@ -265,7 +266,7 @@ uint32_t cs_model_lender(const cs_model *model, uint32_t layer)
     return CS_MODEL_NO_LAYER;
 }
 
-/* More than the lender trains: of its frozen ones. */
+/* Whether the tied weights are frozen: they are then more than the lender trains. */
 static bool is_frozen_tie(const cs_model *model, uint32_t layer)
 {
     const uint32_t lender = cs_model_lender(model, layer);
@@ -298,7 +299,7 @@ cs_status cs_model_borrow(const cs_model *model, uint32_t layer, cs_layer_sum *s
                    ? no_room(model, layer, error)
                    : CS_OK;
     wide update = ((wide)lender->update * (wide)bytes + (wide)lender->weight_bytes / 2) /
-                  (wide)lender->weight_bytes; /* no less than `bytes` */
+                  (wide)lender->weight_bytes; /* fits, because weight_bytes >= bytes */
     if (__builtin_add_overflow(sum->weight_bytes, bytes, &made.weight_bytes) ||
         __builtin_mul_overflow(bytes, cs_model_gradient_ratio(model), &gradients) ||
         __builtin_add_overflow(sum->gradient_bytes, gradients, &made.gradient_bytes) ||

@@ -7,7 +7,7 @@
 
 const char *const cs_muon_tensor_names[] = {"blockwise", "duplicated", "distributed", NULL};
 
-/* ---- which matrices ---- */
+/* ---- choosing the matrices ---- */
 
 static cs_op_kind reader_of(const cs_net *net, const cs_op *op)
 {
@@ -15,7 +15,7 @@ static cs_op_kind reader_of(const cs_net *net, const cs_op *op)
     return reader < net->n_ops ? net->ops[reader].kind : CS_OP_VIEW;
 }
 
-/* Whether it makes the logits of a loss. */
+/* Whether an operator makes the logits of a loss. */
 static bool is_last(const cs_net *net, const cs_op *op)
 {
     uint32_t reader = cs_net_tensor(net, op->output)->last_reader;
@@ -32,8 +32,8 @@ bool cs_muon_updates(const cs_net *net, const cs_op *op)
     return (product || op->kind == CS_OP_ADD) && op->weights > 0 && !op->tied && !op->frozen;
 }
 
-/* The two halves of a gated MLP are multiplied with each other, one of them behind its
- * activation. */
+/* Whether two operators are the halves of a gated MLP: their results are multiplied with each
+ * other, one of them after its activation. */
 static bool are_halves(const cs_net *net, const cs_kept_rules *rules, const cs_op *a,
                        const cs_op *b)
 {
@@ -41,7 +41,7 @@ static bool are_halves(const cs_net *net, const cs_kept_rules *rules, const cs_o
            (reader_of(net, a) == CS_OP_MUL) != (reader_of(net, b) == CS_OP_MUL);
 }
 
-/* Of one matrix of an operator, by itself. */
+/* Finds the size of one matrix of an operator. */
 static void find_sides(const cs_net *net, const cs_op *op, int64_t *rows, int64_t *columns)
 {
     const cs_shape *shape = &cs_net_tensor(net, op->inputs[0])->shape;
@@ -71,7 +71,7 @@ cs_muon_matrices cs_muon_matrices_of(const cs_net *net, const cs_kept_rules *rul
     return made;
 }
 
-/* ---- what they take ---- */
+/* ---- times of the update ---- */
 
 static cs_precision type_of_steps(const cs_muon_costs *costs)
 {
@@ -88,7 +88,8 @@ static double seconds_of(const cs_muon_costs *costs, cs_op_kind kind, const cs_p
                                  : cs_accelerator_seconds(costs->device, &op, cost, type);
 }
 
-/* Of a product of (rows x depth) and (depth x columns), which reads and writes so many elements. */
+/* Returns the seconds of a product of (rows x depth) and (depth x columns) that reads and writes
+ * `elements` elements. */
 static double product(const cs_muon_costs *costs, double rows, double depth, double columns,
                       double elements)
 {
@@ -115,12 +116,13 @@ static double step(const cs_muon_costs *costs, double m, double n)
            copy(costs, m * n) + product(costs, m, m, n, m * m + 3 * m * n); /* a X + B X */
 }
 
-/* Around the steps: decay, two of momentum, three of the norm, two casts, two factors, the update;
- * a kernel that all matrices share copies them to the weights. */
+/* Numbers of kernels in a step and around the steps. Around the steps: decay, two for momentum,
+ * three for the norm, two casts, two factors, the update; one more kernel, shared by all matrices,
+ * copies them to the weights. */
 enum { KERNELS_OF_STEP = 5, KERNELS_AROUND = 11 };
 
-/* Bytes of an element in these kernels: those of a part, and of the norm and the casts, which are
- * of what is orthogonalised. */
+/* Bytes that these kernels move per element: `part` per element of the device's part, `orthogonal`
+ * (the norm and the casts) per element that is orthogonalised. */
 typedef struct around {
     double part, orthogonal;
 } around;
@@ -136,7 +138,8 @@ static around bytes_around(const cs_muon_costs *costs)
                     3 * w + (b < w ? 2 * (w + b) : 0)};
 }
 
-/* Of `part` elements, when `orthogonal` ones are orthogonalised and `steps` take so long. */
+/* Returns the seconds to update `part` elements if `orthogonal` elements are orthogonalised and
+ * their Newton-Schulz steps take `steps` seconds. */
 static double seconds_around(const cs_muon_costs *costs, double steps, double part,
                              double orthogonal)
 {
