@@ -15,20 +15,21 @@
 
 #include <cjson/cJSON.h>
 
-/* Whether a document is a network in this form. */
+/* Whether a JSON document is a network in this form. */
 bool cs_net_is_file(const cJSON *root);
 
-/* Reads one. CS_INVALID, with the place, for what is missing or cannot be. */
+/* Reads a network. CS_INVALID, with the place, for keys that are missing or values that are
+ * impossible. */
 CS_MUST_CHECK cs_status cs_net_read(const cJSON *root, const cs_json_place *place, cs_net *net,
                                     cs_error *error);
 
-/* Adds "inputs", and "carried" if a tensor is carried; and to each of the "layers" of a document, which
- * are the chain's layers, its "operators". False when memory runs out. */
+/* Adds "inputs" to a document, "carried" if a tensor is carried, and "operators" to each of its
+ * "layers", which are the layers of the chain. False if memory runs out. */
 bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON *root);
 
-/* A network and its chain as JSON, with all values that are computed from the architecture: totals,
- * and per layer its operators: kind, shapes, parameters, flop of the three passes, bytes moved,
- * kept, workspace, seconds. Keys end in their unit. NULL when memory runs out. */
+/* Writes a network and its chain as JSON with all values computed from the architecture: totals,
+ * and per layer its operators with kind, shapes, parameters, flop of the three passes, bytes moved,
+ * saved activations, workspace and seconds. Keys end in their unit. NULL if memory runs out. */
 cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_net_chain *chain);
 
 #endif

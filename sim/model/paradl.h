@@ -29,17 +29,17 @@
 
 #include "sim/model/net-model.h"
 
-/* How the devices of a group divide its work. */
+/* How the devices of a group split its work. */
 typedef enum cs_paradl_method {
     CS_PARADL_SPATIAL,
-    CS_PARADL_PIPELINE, /* p1 = 1 */
+    CS_PARADL_PIPELINE, /* p1 is 1 */
     CS_PARADL_FILTER,
     CS_PARADL_CHANNEL,
     CS_N_PARADL_METHODS
 } cs_paradl_method;
 
-/* A message of m bytes takes alpha + m beta: the slowest hop of a ring, while all rings like it
- * run. */
+/* The link of a ring: a message of m bytes takes alpha + m beta on its slowest hop while all
+ * similar rings run. */
 typedef struct cs_paradl_link {
     double alpha; /* s */
     double beta;  /* s per byte */
@@ -49,54 +49,56 @@ typedef struct cs_paradl_case {
     cs_paradl_method method;
     uint32_t batch;               /* B, >= 1 */
     uint32_t groups;              /* p1 >= 1 */
-    uint32_t members;             /* p2 >= 1; of SPATIAL the product of `space` */
-    uint32_t space[CS_SPACE_MAX]; /* parts of each dimension, >= 1 */
-    uint32_t segments;            /* S >= 1, of a pipeline */
-    const uint32_t *ends; /* of a pipeline: behind the last layer of the chain of each of its
-                                   * p2 stages */
-    double reuse;         /* gamma: memory that is needed over the sum of all tensors */
-    cs_paradl_link within, between; /* a group; the groups */
+    uint32_t members;             /* p2 >= 1; for SPATIAL the product of `space` */
+    uint32_t space[CS_SPACE_MAX]; /* parts per dimension, >= 1 */
+    uint32_t segments;            /* S >= 1, for a pipeline */
+    /* for a pipeline: one past the last layer of the chain of each of its p2 stages */
+    const uint32_t *ends;
+    double reuse;                   /* gamma: memory needed over the sum of all tensors */
+    cs_paradl_link within, between; /* links within a group; links between groups */
 } cs_paradl_case;
 
-/* What the time of an iteration is made of. */
+/* The parts of an iteration's time. */
 typedef enum cs_paradl_part {
     CS_PARADL_PASSES,    /* forward and backward */
-    CS_PARADL_UPDATE,    /* of weights */
-    CS_PARADL_GRADIENTS, /* messages: sums of gradients of weights, */
-    CS_PARADL_LAYERS,    /* of outputs and gradients of inputs, layer by layer, */
-    CS_PARADL_HALO,      /* of what lies at the borders of the parts of an image, */
-    CS_PARADL_STAGES,    /* from stage to stage */
+    CS_PARADL_UPDATE,    /* updates of weights */
+    CS_PARADL_GRADIENTS, /* messages: sums of weight gradients */
+    CS_PARADL_LAYERS,    /* messages: outputs and gradients of inputs, layer by layer */
+    CS_PARADL_HALO,      /* messages: borders of the parts of an image */
+    CS_PARADL_STAGES,    /* messages: from stage to stage */
     CS_N_PARADL_PARTS
 } cs_paradl_part;
 
-/* Some of it grows with the samples, the rest is there once per iteration. */
+/* The seconds of a part: some grow with the number of samples, the rest occur once per
+ * iteration. */
 typedef struct cs_paradl_cost {
     double per_sample, per_iteration; /* s */
 } cs_paradl_cost;
 
 typedef struct cs_paradl_form {
     cs_paradl_cost parts[CS_N_PARADL_PARTS];
-    double memory;         /* bytes of the device that needs most */
-    uint64_t most_members; /* what p2 is limited to; p1 is to B */
-    const char *limit;     /* the operator that does; NULL: the number of layers, or none */
-    bool fits;             /* p1 <= B, p2 <= what limits it, and space in each dimension */
+    double memory;         /* bytes of the device that needs the most */
+    uint64_t most_members; /* limit of p2; the limit of p1 is B */
+    /* operator that sets the limit; NULL: the number of layers sets it, or there is no limit */
+    const char *limit;
+    bool fits; /* whether p1 <= B, p2 <= its limit, and each dimension allows `space` */
 } cs_paradl_form;
 
-/* Evaluates table 3. `chain` is that of the network, priced for `how->batch_size` samples in
+/* Evaluates table 3. `chain` is the network's chain, priced for `how->batch_size` samples in
  * `how`'s precision, whose width is delta. A case that does not fit is evaluated all the same. */
 void cs_paradl_evaluate(const cs_net *net, const cs_net_chain *chain, const cs_net_options *how,
                         const cs_paradl_case *asked, cs_paradl_form *form);
 
-/* Seconds of a part for an epoch of `samples` (D) in mini-batches of `batch` (B); of one iteration
- * with D = B. */
+/* Seconds of a part for an epoch of `samples` (D) in mini-batches of `batch` (B); D = B gives one
+ * iteration. */
 double cs_paradl_seconds(const cs_paradl_form *form, cs_paradl_part part, double samples,
                          uint32_t batch);
 
-/* Parts of an image for so many devices, over the first `rank` dimensions: as equal as its prime
- * factors allow, the larger ones first. */
+/* Splits an image into parts for `devices` devices over its first `rank` dimensions, as equally as
+ * the prime factors of `devices` allow, larger factors first. */
 void cs_paradl_divide_space(uint32_t devices, uint32_t rank, uint32_t space[CS_SPACE_MAX]);
 
-/* The dimensions of the images that the network computes on: 0, it has none. */
+/* The number of dimensions of the images that the network computes on; 0: none. */
 uint32_t cs_paradl_space_rank(const cs_net *net);
 
 #endif

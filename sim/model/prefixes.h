@@ -17,31 +17,32 @@
 #include <stdint.h>
 
 typedef struct cs_prefix {
-    cs_time time; /* forward and backward of all its nodes */
+    cs_time time; /* time of forward and backward of all its nodes */
     int64_t weight_bytes;
-    int64_t activation_bytes; /* that its nodes make */
-    int64_t crossing_bytes;   /* of them: read by others, or by none */
+    int64_t activation_bytes; /* bytes that its nodes make */
+    /* part of activation_bytes that nodes outside read, or no node reads */
+    int64_t crossing_bytes;
 } cs_prefix;
 
 typedef struct cs_prefixes {
     uint32_t n;
     cs_prefix *all;
     uint32_t n_words;
-    uint64_t
-        *sets; /* n_words per prefix, a bit per node; NULL: a chain, each lies within the next */
+    /* n_words per prefix, a bit per node; NULL: a chain, where each prefix lies within the next */
+    uint64_t *sets;
     uint32_t n_nodes;
-    const char **names; /* of the nodes, by their bits; NULL: a chain */
+    const char **names; /* names of the nodes, by their bits; NULL: a chain */
     cs_arena arena;     /* owns the arrays */
 } cs_prefixes;
 
-/* Zeroed prefixes can be finished. */
+/* Frees the prefixes; allowed on a zeroed struct. */
 static inline void cs_prefixes_finish(cs_prefixes *prefixes)
 {
     cs_arena_finish(&prefixes->arena);
     *prefixes = (cs_prefixes){0};
 }
 
-/* Whether prefix i lies within prefix k, which is another one. */
+/* Whether prefix i lies within another prefix k. */
 static inline bool cs_prefixes_within(const cs_prefixes *prefixes, uint32_t i, uint32_t k)
 {
     bool within = i < k;

@@ -21,20 +21,21 @@
 
 #include "sim/model/net.h"
 
-/* Whether a name means an operator: it is the operator's, or one or several of the parts of it
- * that dots divide: "attention", "mlp", "layers.3", "layers.3.mlp.act". */
+/* Whether a name means an operator: it is the operator's name, or one or more adjacent parts of
+ * that name between dots: "attention", "mlp", "layers.3", "layers.3.mlp.act". */
 bool cs_recompute_means(const char *name, const char *op);
 
-/* Whether it means any operator of the network. */
+/* Whether a name means any operator of the network. */
 bool cs_recompute_means_any(const char *name, const cs_net *net);
 
-/* Fills `runs`, per operator: 0, or the first operator of its run, + 1. A run ends where a layer
- * does: `ends` are one past the last operator of each, in rising order. CS_INVALID for a name that
- * means no operator. */
+/* Fills `runs` per operator: 0, or the first operator of its run, + 1. A run ends at the latest
+ * where its layer ends: `ends` holds one past the last operator of each layer, in rising order.
+ * CS_INVALID for a name that means no operator. */
 CS_MUST_CHECK cs_status cs_recompute_find(const cs_net *net, const char *const *names, uint32_t n,
                                           const uint32_t *ends, uint32_t *runs, cs_error *error);
 
-/* Fills `discards`, per operator. CS_INVALID for a name that means no operator that runs again. */
+/* Fills `discards` per operator: whether its result is discarded. CS_INVALID for a name that means
+ * no recomputed operator. */
 CS_MUST_CHECK cs_status cs_recompute_discards(const cs_net *net, const char *const *names,
                                               uint32_t n, const uint32_t *runs, bool *discards,
                                               cs_error *error);

@@ -54,80 +54,86 @@ typedef enum cs_loss_kernels {
     CS_LOSS_KERNELS_PARALLEL,
 } cs_loss_kernels;
 
-/* "fused", "stepwise", "jitted", "eager", "parallel", ended by NULL. */
+/* Names of cs_loss_kernels: "fused", "stepwise", "jitted", "eager", "parallel"; ended by NULL. */
 extern const char *const cs_loss_kernel_names[];
 
-/* As scenarios state it; zeroed: each operator is a roofline. */
+/* The kernels of a runtime, as in scenarios; zeroed: each operator is a roofline. */
 typedef struct cs_runtime_kernels {
     bool given;
     bool fused;
-    bool separate_products; /* with it: layers that read the same are products of their own */
-    bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
-    bool eager_gate;     /* of what is fused, a gate's activation and product are not */
-    bool eager_rotary;   /* rotary positions are a kernel for each step of their formula */
-    uint32_t flash;      /* cs_flash */
-    uint32_t loss;       /* cs_loss_kernels */
-    cs_time host;        /* of the host, for an operator; */
-    cs_time host_call;   /* for its backward, or a message; 0: `host` */
-    cs_time host_kernel; /* and for each kernel */
-    cs_time host_product_backward; /* host time of a linear layer's backward; 0: `host_call` */
-    uint32_t softmax_multiple;     /* without fused attention, the softmax is one kernel
-                                    * only where samples times heads are a multiple; 0: always */
-    double batch_operators; /* that the host starts for a micro-batch besides the network's */
-    bool launch_blocking;   /* the host waits for each kernel before it starts the next */
-    bool graphs;            /* CUDA graphs start all kernels except experts' */
-    bool expert_loop;       /* products of experts are started one by one, with their casts; more
-                             * of it in expert-kernels.h */
-    bool expert_modules; /* with it: each expert is modules of its own, all kernels on one stream */
-    bool foreach_optimizer; /* a kernel for each step of the update's formula */
-    bool counts_zeros;      /* once a step, of each tensor of gradients */
-    bool fused_experts;     /* one kernel for a product of experts, their activation and casts */
-    bool current_scaling;   /* casts to fp8 look for the largest element before */
-    bool tokens_once;       /* the dispatcher sends a token once to a place, not once per expert */
+    bool separate_products; /* if fused: linear layers with the same input are separate products */
+    bool written_out;       /* if not fused: GELU is a kernel per step of its formula */
+    bool eager_gate;        /* if fused: a gate's activation and product are not */
+    bool eager_rotary;      /* rotary positions are a kernel per step of their formula */
+    uint32_t flash;         /* cs_flash */
+    uint32_t loss;          /* cs_loss_kernels */
+    cs_time host;           /* host time per operator */
+    cs_time host_call;      /* host time per backward of an operator, or per message; 0: `host` */
+    cs_time host_kernel;    /* host time per kernel, in addition */
+    cs_time host_product_backward; /* host time per backward of a linear layer; 0: `host_call` */
+    /* without fused attention: the softmax is one kernel only if samples times heads is a multiple
+     * of this; 0: always */
+    uint32_t softmax_multiple;
+    /* operators per micro-batch that the host starts besides the network's */
+    double batch_operators;
+    bool launch_blocking; /* the host waits for each kernel before it starts the next */
+    bool graphs;          /* CUDA graphs start all kernels, except those of experts */
+    /* products of experts are started one by one, with their casts; see also expert-kernels.h */
+    bool expert_loop;
+    /* if expert_loop: each expert is modules of its own, and all kernels run on one stream */
+    bool expert_modules;
+    bool foreach_optimizer; /* updates are a kernel per step of their formula */
+    bool counts_zeros;      /* zeros are counted once per step in each tensor of gradients */
+    bool fused_experts;     /* one kernel does a product of experts, their activation and casts */
+    bool current_scaling;   /* casts to fp8 first look for the largest element */
+    bool tokens_once;       /* the dispatcher sends a token once per place, not once per expert */
     bool deterministic;     /* each new tensor is filled before it is written */
-    bool eager_ring;        /* rings of attention merge partial results operator by operator */
-    bool summed_ring;       /* or add each to a sum in the network's type, a kernel for each */
-    bool sums_apart;        /* gradients that are made apart are added to sums, by micro-batch */
-    double factor;          /* times that kernels take what the device's figures say, as with older
-                    * libraries; 0 is 1 */
-    double gradient_passes; /* times that all gradients are read or written besides the update */
+    bool eager_ring;        /* ring attention merges partial results operator by operator */
+    /* or ring attention adds each partial result to a sum in the network's type, by one kernel */
+    bool summed_ring;
+    bool sums_apart; /* separate weight gradients are added to sums for each micro-batch */
+    /* ratio of kernels' times to the times of the device's description, e.g. for older libraries; 0
+     * means 1 */
+    double factor;
+    /* times that all gradients are read or written in addition to the update */
+    double gradient_passes;
 } cs_runtime_kernels;
 
-/* Takes away what a fused kernel saves; where kernels are not fused, adds those that scale and mask
- * the weights of attention. Attention that is no fused kernel has a kernel for dropout besides, and
- * one that copies its result in the order of tokens; backward one for dropout, and one that joins
- * the gradients of queries, keys and values (TransformerEngine, transformer_engine/pytorch/
+/* Subtracts the work that a fused kernel saves; if kernels are not fused, adds kernels that scale
+ * and mask the weights of attention. Unfused attention has two more kernels: one for dropout, and
+ * one that copies its result in the order of tokens. Its backward has one for dropout, and one that
+ * joins the gradients of queries, keys and values (TransformerEngine, transformer_engine/pytorch/
  * attention/dot_product_attention/backends.py, UnfusedDotProductAttention: permute(2, 0, 1,
  * 3).contiguous(); Megatron-LM, core/transformer/attention.py: split of mixed_qkv; transformers
- * 4.40, models/gpt2/modeling_gpt2.py, _merge_heads and c_attn(...).split). Sizes stay. */
+ * 4.40, models/gpt2/modeling_gpt2.py, _merge_heads and c_attn(...).split). Sizes stay the same. */
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost);
 
-/* Where Megatron-LM's softmax in one kernel is not available (`softmax_multiple`), takes back what
- * it saves and adds PyTorch's kernels: weights of 2 bytes are cast to float32, masked, have their
- * softmax and are cast back. Of W bytes in the network's type these move 3, 4, 4 and 3 W in place
- * of 1.5 W; backward the casts 3 W each, the softmax 6 W and the mask 4 W, in place of 2 W
- * (megatron/model/fused_softmax.py, FusedScaleMaskSoftmax: is_kernel_available,
+/* Adds PyTorch's softmax kernels if Megatron-LM's softmax in one kernel is not available
+ * (`softmax_multiple`), and takes back its savings: weights of 2 bytes are cast to float32, masked,
+ * go through the softmax and are cast back. For W bytes in the network's type these kernels move 3,
+ * 4, 4 and 3 W instead of 1.5 W; in backward the casts move 3 W each, the softmax 6 W and the mask
+ * 4 W, instead of 2 W (megatron/model/fused_softmax.py, FusedScaleMaskSoftmax: is_kernel_available,
  * forward_torch_softmax). */
 void cs_runtime_kernels_fall_back(const cs_runtime_kernels *kernels, const cs_op *op,
                                   uint32_t batch, cs_op_cost *cost);
 
-/* Of a product whose kernel adds the gradient of its weights to their sum: it reads the sum and
- * writes it, `sum_width` bytes an element, and writes no gradient of `width` bytes. */
+/* Changes a product whose kernel adds the weight gradient to its sum: it reads and writes the sum,
+ * `sum_width` bytes per element, and writes no gradient of `width` bytes. */
 void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
                                double sum_width, cs_op_cost *cost);
 
-/* Where gradients are made apart and several micro-batches share a sum, of all that an operator
- * trains: a kernel reads a gradient of `width` bytes an element and the sum, and writes the sum.
- * The first micro-batch may find none (torch/csrc/autograd/functions/accumulate_grad.h), which is
- * left out. */
+/* Adds, if weight gradients are separate tensors and several micro-batches share a sum, the kernel
+ * that reads a gradient of `width` bytes per element and the sum, and writes the sum, for all
+ * trained parameters of an operator. The first micro-batch may find no sum
+ * (torch/csrc/autograd/functions/accumulate_grad.h); this is neglected. */
 void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double width, double sum_width,
                                   cs_op_cost *cost);
 
-/* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
- * element, and make the scale of it, in two kernels more (TransformerEngine, transformer_engine/
- * pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer; DelayedScaling takes the largest
- * element of steps before). */
+/* Adds the kernels of casts to fp8 with the tensor's own scale: they first read the tensor once
+ * more for its largest element and compute its scale, in two more kernels (TransformerEngine,
+ * transformer_engine/ pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer; DelayedScaling
+ * uses the largest element of earlier steps). */
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
@@ -162,9 +168,9 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
 void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
-/* Adds the kernels of PyTorch's deterministic algorithms that fill what an operator makes, before
- * it does: its result, the gradients of what it reads, and, where these are tensors of their own,
- * those of its weights (`apart`), of the network's precision. */
+/* Adds the kernels of PyTorch's deterministic algorithms that fill tensors before an operator
+ * writes them: its result, the gradients of its inputs and, if these are separate tensors
+ * (`apart`), the gradients of its weights, in the network's precision. */
 void cs_runtime_kernels_fill(const cs_runtime_kernels *kernels, const cs_op *op,
                              cs_precision precision, bool apart, cs_op_cost *cost);
 
@@ -174,41 +180,46 @@ typedef struct cs_host_seconds {
     double skipped; /* part of forward */
 } cs_host_seconds;
 
-/* Seconds that the host takes for an operator. Backward, both halves are one operator for it, whose
- * time is divided by their kernels.
- * With the kernels that put the scales of blocks (mxfp8, nvfp4) in the order of tiles, and, where
- * gradients of weights are tensors of their own (`apart`), those that add them to sums. Attention
- * that is no fused kernel is as many operators as kernels. */
+/* Seconds that the host takes for an operator. Both halves of backward are one operator for the
+ * host, whose time is divided between them by their numbers of kernels. Includes kernels that
+ * reorder the scales of blocks (mxfp8, nvfp4) into the order of tiles and, if weight gradients are
+ * separate tensors (`apart`), kernels that add them to sums. Unfused attention counts as one
+ * operator per kernel. */
 
 cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                                         const cs_accelerator *device, const cs_op *op,
                                         const cs_op_cost *cost, cs_precision precision, bool apart);
 
-/* For so many kernels of an update, each of which is an operator without a module. */
+/* Seconds that the host takes for n kernels of an update, each of which is an operator without a
+ * module. */
 double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                                  double n);
 
-/* For a collective within a layer; by default it is an operator with one kernel. */
+/* Seconds that the host takes for a collective within a layer, which by default is an operator with
+ * one kernel. */
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
-/* For the operators of a micro-batch besides the network; no graph starts them. */
+/* Seconds that the host takes for the operators of a micro-batch outside the network; no graph
+ * starts them. */
 double cs_runtime_kernels_batch(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
-/* Seconds of a pass over an operator. */
+/* Seconds of the device for a pass of an operator. */
 double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                                   const cs_op *op, const cs_pass_cost *cost, cs_pass pass,
                                   cs_precision precision);
 
-/* Of an update that moves so many bytes, of gradients so many of which are passed over besides. */
+/* Seconds of an update that moves `bytes`; additional passes over gradients (gradient_passes) move
+ * `gradient_bytes` each. */
 double cs_runtime_kernels_update(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                                  double bytes, double gradient_bytes);
 
-/* Of counting the zeros in so many gradients of `width` bytes, which `tensors` tensors hold: the
- * longer of what the device moves and what the host starts. Each tensor is compared with 0, which
- * reads it and writes a byte for an element, these are summed, and the sum is taken from the number
- * of elements and added to that of the others: four kernels (Megatron-LM, core/optimizer/
- * clip_grads.py, count_zeros_fp32: grad.numel() - torch.count_nonzero(grad); PyTorch,
- * aten/src/ATen/native/TensorAdvancedIndexing.cpp, count_nonzero_cuda: (self != 0).sum()). */
+/* Seconds to count the zeros in `gradients` gradients of `width` bytes in `tensors` tensors: the
+ * longer of the device's moving and the host's starting. Four kernels per tensor: each element is
+ * compared with 0, which reads the tensor and writes a byte per element; these bytes are summed;
+ * the sum is subtracted from the number of elements, and added to the count of the other tensors
+ * (Megatron-LM, core/optimizer/ clip_grads.py, count_zeros_fp32: grad.numel() -
+ * torch.count_nonzero(grad); PyTorch, aten/src/ATen/native/TensorAdvancedIndexing.cpp,
+ * count_nonzero_cuda: (self != 0).sum()). */
 double cs_runtime_kernels_count_zeros(const cs_runtime_kernels *kernels,
                                       const cs_accelerator *device, double gradients, double width,
                                       uint32_t tensors);

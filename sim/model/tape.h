@@ -36,8 +36,8 @@ typedef enum cs_tape_what {
 typedef struct cs_tape_event {
     uint32_t memory;
     uint8_t what; /* cs_tape_what */
-    bool leaves;  /* TAKE: later layers read it */
-    bool skipped; /* TAKE: not when the forward runs again */
+    bool leaves;  /* TAKE: whether later layers read it */
+    bool skipped; /* TAKE: left out when the forward is recomputed */
     bool sent;    /* GIVE: by an exchange, whose stream has used the memory */
     int64_t bytes;
 } cs_tape_event;

@@ -30,32 +30,35 @@
 
 #include "sim/model/net.h"
 
-/* A pass over a convolution: T tiles of a batch, C channels, K filters, as what the pass computes
- * has them. */
+/* A pass over a convolution: T tiles of a batch, C channels and K filters, in the roles that they
+ * have in the pass. */
 typedef struct cs_winograd {
-    double tiles;             /* 0: cannot be computed so */
-    double channels, filters; /* the pass sums over channels, except of the filters' gradient */
-    double flop;              /* by the definition, which these take the place of */
-    bool fused;               /* there is one kernel that does all */
+    double tiles; /* 0: not possible */
+    /* the pass sums over channels; the gradient of the filters sums over tiles instead */
+    double channels, filters;
+    double flop; /* flop of the definition, which the tiles replace */
+    bool fused;  /* whether a library has one kernel for the whole pass */
 } cs_winograd;
 
-/* What a device reaches. */
+/* Rates that a device reaches. */
 typedef struct cs_winograd_rates {
-    double fused;             /* flop/s, of the one kernel with all multiprocessors busy */
-    double products;          /* flop/s, of products of matrices */
+    double fused;             /* flop/s of the single kernel with all multiprocessors busy */
+    double products;          /* flop/s of matrix products */
     double moved;             /* bytes/s */
-    double launch;            /* s, of a kernel */
-    uint32_t multiprocessors; /* 0: not known, waves cost nothing */
+    double launch;            /* s per kernel */
+    uint32_t multiprocessors; /* 0: unknown, partial waves cost nothing extra */
 } cs_winograd_rates;
 
-/* True for a 3 x 3 convolution in two dimensions without strides, dilation and groups. */
+/* Whether an operator is a 3 x 3 convolution in two dimensions without strides, dilation and
+ * groups. */
 bool cs_winograd_computes(const cs_op *op);
 
-/* The passes over it for a batch; all zero where it cannot be computed so. */
+/* Fills the passes over a convolution for a batch; all zero if it cannot be computed this way. */
 void cs_winograd_passes(const cs_net *net, const cs_op *op, uint32_t batch, cs_winograd *forward,
                         cs_winograd *backward_input, cs_winograd *backward_weight);
 
-/* Seconds of the faster way for a pass that has `flop` and moves `bytes` by the definition. */
+/* Seconds of the fastest available way for a pass that, by the definition, has `flop` and moves
+ * `bytes`. */
 double cs_winograd_seconds(const cs_winograd *pass, double flop, double bytes,
                            const cs_winograd_rates *rates);
 
