@@ -1,12 +1,13 @@
-/* Networks as JSON: the operators of each layer with what they read, as `sim model --json` prints
- * them and `sim model --output` puts them into a model file (docs/reference/model-file.md).
+/* Networks as JSON: the operators of each layer and their inputs, as `sim model --json` prints them
+ * and `sim model --output` writes them to a model file (docs/reference/model-file.md).
  *
  *     {"name": ..., "inputs": [{"name": "input", "shape": [3, 224, 224]}],
  *      "layers": [{"operators": [{"name": "conv1", "kind": "conv", "inputs": ["input"], ...}]}]}
  *
- * Operators stand in the order of execution and read inputs and operators before them, by name.
- * What follows from the rest need not be there: shapes, but for what a layer or a view makes of its
- * input, and parameters, but for those of tables. What is there has to be right.
+ * Operators are in the order of execution, and refer by name to inputs and earlier operators. Keys
+ * that follow from the rest are optional: shapes, except result shapes that the inputs do not
+ * determine, as for linear layers and views; and parameters, except those of tables. Values that are
+ * given must be correct.
  */
 #ifndef CS_WORKLOAD_NET_FILE_H
 #define CS_WORKLOAD_NET_FILE_H

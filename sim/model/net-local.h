@@ -1,19 +1,19 @@
-/* A network as one place of a grid computes it: local shapes and weights, and the exchanges
- * between its operators.
+/* A network as one place of a grid computes it: local shapes and weights, and the exchanges between
+ * its operators.
  *
  * A split says how the work is divided (split.h). Each kind of operator has a rule per axis, which
- * says in which layout it reads its inputs and makes its result (split-rules.h). Where a reader
- * needs another layout than the writer left, an operator of kind "exchange" stands between them:
- * what it reads and writes are the local tensors before and after, so that costs, kept memory and
- * gradients of the local network are counted by the code that does so for whole ones. It does
- * nothing by itself, but for the bias of a linear layer whose partial results it sums: that is
- * added to the sum.
+ * says in which layouts the operator reads its inputs and makes its result (split-rules.h). If a
+ * reader needs a different layout from the one that the writer made, an operator of kind "exchange"
+ * is put between them. It reads the local tensor before the exchange and writes the local tensor
+ * after it, so the code for whole networks also counts the costs, saved activations and gradients
+ * of local networks. An exchange computes nothing itself, with one exception: the bias of a linear
+ * layer whose partial results it sums is added to the sum.
  *
- * Readers that need the same layout share one exchange, in front of the first. What is partial is
- * summed right behind its writer. What was gathered is not kept: the operator that would keep it
- * keeps the part that the place had, and gathers it again in backward (Korthikanti et al., 2022,
- * section 4.2.2): the exchange `gathers_again`. A narrow product keeps that part as it was cast,
- * and its cast is gathered (TransformerEngine,
+ * Readers that need the same layout share one exchange, placed before the first of them. A partial
+ * result is summed right after its writer. A gathered tensor is not saved: the operator that would
+ * save it saves the part that the place had, and gathers it again in backward (Korthikanti et al.,
+ * 2022, section 4.2.2): `gathers_again` of the exchange. A narrow product saves that part after its
+ * cast, and gathers the cast (TransformerEngine,
  * transformer_engine/pytorch/module/layernorm_linear.py: ln_out is saved as this place has it, and
  * gathered in backward).
  */

@@ -1,16 +1,16 @@
 /* From a network to a model: the chain of its layers with times and sizes.
  *
- * The chain's finest form ends a layer at every articulation point of the graph (see
- * net-chain.h); views join the layer behind them. The coarse form ends layers only where a block
- * of the network ends as well. A loss that is not the last operator is part of the layer that it
- * hangs on.
+ * In its finest form, the chain ends a layer at every articulation point of the graph (see
+ * net-chain.h); views join the layer after them. The coarse form ends a layer only where a block of
+ * the network ends as well. A loss that is not the last operator belongs to the layer whose tensor
+ * it reads.
  *
- * Times come from measurements of the operators' shapes where there are any (op-shape.h), and else
- * from a device description (accelerator.h); forward, gradients of the input and gradients of the
- * weights by themselves; each operator by itself, none fused and none overlapping. What is kept
- * counts every storage once, at the last layer that reads it (op-cost.h says what each operator
- * keeps). Workspace is the most that gradients of activations and a kernel take at any moment of a
- * layer's backward (backward-memory.h), with the gradient that enters the layer.
+ * Times are measured times of the operators' shapes if there are any (op-shape.h), otherwise
+ * estimates from a device description (accelerator.h), separately for forward, gradients of the
+ * input and gradients of the weights. Operators are neither fused nor overlapped. Saved activations
+ * count every storage once, at the last layer that reads it (op-cost.h says what each operator
+ * keeps). Workspace is the largest sum of activation gradients and a kernel's memory at any moment
+ * of a layer's backward (backward-memory.h), including the gradient that enters the layer.
  */
 #ifndef CS_WORKLOAD_NET_MODEL_H
 #define CS_WORKLOAD_NET_MODEL_H
@@ -149,8 +149,8 @@ int64_t cs_net_trained_parameters(const cs_net *net);
 int64_t cs_net_active_parameters(const cs_net *net);
 double cs_net_macs(const cs_net *net);
 
-/* Some recomputed operators (recompute.h) save no memory: their results are kept anyway for operators
- * that are not recomputed, or would not have been kept in the first place. */
+/* Some recomputed operators (recompute.h) save no memory: their results are kept anyway for
+ * operators that are not recomputed, or would not have been kept in the first place. */
 
 typedef enum cs_recompute_effect {
     /* without recomputation more would be saved; or the name alone repeats no operator */

@@ -1,20 +1,20 @@
-/* A network as its architecture tells it: a graph of operators on tensors.
+/* A network as its architecture describes it: a graph of operators on tensors.
  *
- * A network is written down as in a framework, one call per operator:
+ * A network is written as in a framework, one call per operator:
  *
  *     cs_tensor x = cs_net_image(net, 3, (cs_extent){2, {224, 224}});
  *     x = cs_net_conv(net, "conv1", x, &(cs_conv){.out = 64, .kernel = 7, .stride = 2, .pad = 3});
  *     x = cs_net_relu(net, "relu", cs_net_batch_norm(net, "bn1", x));
  *
- * The order of the calls is the order of execution. Every call infers the shape of its result; the
- * first one that fails writes the error, every later one does nothing and returns CS_NO_TENSOR, and
- * cs_net_end passes the status on: definitions need no checks of their own.
+ * Operators are executed in the order of the calls. Every call infers the shape of its result. The
+ * first call that fails writes the error; all later calls do nothing and return CS_NO_TENSOR, and
+ * cs_net_end returns the status. Definitions therefore need no checks of their own.
  *
- * Shapes are per sample: the batch is no part of them. An image is (channels, space...), a sequence
- * is (tokens, features). A tensor has a storage: an operator that works in place and a view have
- * that of what they read, so that what autograd keeps is counted once per storage.
+ * Shapes are per sample and do not include the batch. An image is (channels, space...), a sequence
+ * is (tokens, features). Every tensor has a storage. Views and in-place operators share the storage
+ * of their input, so tensors that autograd keeps are counted once per storage.
  *
- * Operators have names, unique in the network: "layer1.0.conv1" is "conv1" within the scope
+ * Names of operators are unique in the network: "layer1.0.conv1" is "conv1" within the scope
  * "layer1.0". A block (cs_net_block) is a scope that is one layer of the coarse chain.
  */
 #ifndef CS_WORKLOAD_NET_H
@@ -320,20 +320,20 @@ cs_tensor cs_net_head_concat(cs_net *net, const char *name, const cs_tensor part
 cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention);
 
-/* A mixture of experts (Shazeer et al., ICLR 2017), for tokens of one sample:
+/* A mixture of experts (Shazeer et al., ICLR 2017), for the tokens of one sample:
  *
  *     routing = cs_net_top_k(net, "top_k", cs_net_linear(net, "router", x, ...), experts, k);
  *     rows = cs_net_dispatch(net, "dispatch", x, routing, capacity);
- *     ... rows through cs_net_grouped_linear and what works element by element ...
+ *     ... rows through cs_net_grouped_linear and elementwise operators ...
  *     y = cs_net_combine(net, "combine", rows, routing);
  *
- * top_k makes of the logits (tokens, experts) the weights (tokens, k) of the k experts that a token
- * goes to; which they are is part of it. dispatch copies every token to its experts, grouped by
- * expert: (tokens k) rows, where experts take what comes (capacity 0), else experts times their
- * capacity, ceil(capacity tokens k / experts) rows, the rest of a group being padding and what does
- * not fit it dropped (GShard, Lepikhin et al., ICLR 2021). combine adds to each token the rows that
- * are its own, times their weights. How many rows an expert gets is the data's; costs are those of
- * equal groups. */
+ * top_k turns the logits (tokens, experts) into the weights (tokens, k) of the k experts of each
+ * token; the result also says which experts these are. dispatch copies every token to its experts
+ * and groups the copies by expert. With capacity 0, experts take all (tokens k) rows. Otherwise
+ * each expert has a capacity of ceil(capacity tokens k / experts) rows: groups are padded to this
+ * size, and rows that do not fit are dropped (GShard, Lepikhin et al., ICLR 2021). combine adds up
+ * the rows of each token, times their weights. The number of rows per expert depends on the data;
+ * costs assume groups of equal size. */
 cs_tensor cs_net_top_k(cs_net *net, const char *name, cs_tensor logits, uint32_t k);
 cs_tensor cs_net_dispatch(cs_net *net, const char *name, cs_tensor x, cs_tensor routing,
                           double capacity);
@@ -352,8 +352,8 @@ cs_tensor cs_net_causal_conv(cs_net *net, const char *name, cs_tensor x, uint32_
 cs_tensor cs_net_scan(cs_net *net, const char *name, const cs_tensor inputs[4],
                       const cs_scan *scan);
 
-/* Adds a view: (channels, space...) as features, or as tokens of `channels` features; the first
- * features only; token 0 only (an operator that keeps token 0 keeps all tokens, because they share
+/* Adds a view: (channels, space...) as features, or as tokens of `channels` features; some of
+ * the features; token 0 only (an operator that keeps token 0 keeps all tokens, because they share
  * a storage). */
 cs_tensor cs_net_flatten(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_tokens(cs_net *net, const char *name, cs_tensor x);

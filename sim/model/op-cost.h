@@ -1,12 +1,12 @@
-/* What an operator of a network costs, from the shapes that it reads and writes.
+/* The cost of an operator of a network, from the shapes that it reads and writes.
  *
- * A flop is one addition or multiplication, so a multiply-accumulate is 2 flop; `macs` counts the
- * multiply-accumulates of convolutions, linear layers, those of experts included, and the two
- * products of attention and those of scans, which is what the reference implementations publish
- * (some of them under the name of "FLOPS").
+ * A flop is one addition or multiplication, so a multiply-accumulate is 2 flop. `macs` counts the
+ * multiply-accumulates of convolutions, linear layers (including those of experts), scans, and the
+ * two products of attention, as reference implementations publish them (some under the name
+ * "FLOPS").
  *
- * Bytes are those that must move between memory and the device when each tensor of an operator is
- * read and written once (twice where it takes two passes, as batch normalisation does).
+ * Bytes are those that must move between memory and the device if each tensor of an operator is
+ * read and written once (twice if the operator needs two passes, as batch normalisation does).
  *
  * Kept bytes follow PyTorch 2.1 (eager, without compilation; torchvision 0.16, transformers 4.40
  * for the architectures):
@@ -25,20 +25,21 @@
  *   embedding         token ids, int64
  *   cross entropy     logarithms of the probabilities (float32) and int64 targets
  *   squared error     input and target
- *   top k             probabilities of all experts (float32), and an int64 per chosen one
- *   dispatch          an int64 per row: which token it is
+ *   top k             probabilities of all experts (float32), and an int64 per chosen expert
+ *   dispatch          an int64 per row: the token that the row holds
  *   grouped linear    input         combine         both inputs
  *   causal conv       input         scan            all inputs, output, a float32 per row and head
  *   add, concat, head concat, copy, view, rotary: nothing
- * An operator whose result needs no gradient keeps nothing, and products with frozen weights keep
- * no input: only the gradient of the weights would read it.
- * With narrow types (precision.h) a linear layer keeps its input as it was cast for the gradient
- * of the weights, in the place of the input itself: once where several layers read it, and of
- * what is gathered again (net-local.h) the part that the device has. The input is cast before the
- * first of them, the gradient of the result before the first product that reads it. Weights are
- * cast once a step, behind their update. Workspace is the matrix of weights of attention in memory;
- * what a convolution library asks for is not known here. Gradients of activations are counted over
- * the whole network (backward-memory.h).
+ * An operator whose result needs no gradient keeps nothing. Products with frozen weights keep no
+ * input, because only the gradient of the weights would read it.
+ *
+ * With narrow types (precision.h), a linear layer keeps its input after the cast, for the gradient
+ * of the weights, instead of the input itself: only once if several layers read the input, and only
+ * the device's own part if the input is gathered again (net-local.h). The input is cast before the
+ * first of these layers; the gradient of the result is cast before the first product that reads it.
+ * Weights are cast once per step, after their update. Workspace is the matrix of attention weights
+ * in memory; the workspace of convolution libraries is not known here. Gradients of activations are
+ * counted over the whole network (backward-memory.h).
  */
 #ifndef CS_WORKLOAD_OP_COST_H
 #define CS_WORKLOAD_OP_COST_H

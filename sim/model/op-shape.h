@@ -1,8 +1,9 @@
-/* What is timed of a network: the distinct pieces of work that its operators make, each with a key.
+/* The parts of a network that are timed: the distinct pieces of work of its operators, each with a
+ * key.
  *
- * Two operators take equally long when they agree in kind, batch, precision, shapes and attributes:
- * that is what the key of a piece of work says, and nothing else (no names, no weights). A table of
- * measured times is looked up by it:
+ * Two operators take the same time if they agree in kind, batch, precision, shapes and attributes.
+ * The key of a piece of work contains exactly these (no names, no weights). Measured times are
+ * looked up in a table by key:
  *
  *     conv n=8 in=64x56x56 out=64x56x56 kernel=3x3 stride=1x1 pad=1x1 groups=1 fp32
  *     conv n=8 in=64x56x56 out=64x56x56 kernel=3x3 stride=1x1 pad=2x2 dilation=2x2 groups=1 fp32
@@ -13,14 +14,14 @@
  *     accumulate elements=1605632 fp32
  *     update parameters=36864 optimizer=momentum fp32
  *
- * Attention of one of C devices that share the tokens of a sequence has "shares=C", and "steps=C"
- * where it reads the keys and values of one device after the other ("steps=1": those of all at
- * once).
+ * If C devices share the tokens of a sequence, the attention of one device has "shares=C". It also
+ * has "steps=C" if it reads the keys and values of one device after another ("steps=1": of all
+ * devices at once).
  *
- * An operator makes up to three kinds of pieces:
- *   itself      forward, gradient of what it reads, gradient of its parameters
- *   accumulate  y += x: the gradient of a tensor that several operators read is a sum (pass forward)
- *   update      of its parameters by the optimizer, once per step (pass update)
+ * An operator has up to three kinds of pieces:
+ *   itself      forward, gradient of its inputs, gradient of its parameters
+ *   accumulate  y += x: the gradient of a tensor with several readers is a sum (pass forward)
+ *   update      update of its parameters by the optimizer, once per step (pass update)
  */
 #ifndef CS_WORKLOAD_OP_SHAPE_H
 #define CS_WORKLOAD_OP_SHAPE_H

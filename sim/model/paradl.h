@@ -1,28 +1,29 @@
 /* The closed forms of ParaDL: time and memory of training a convolutional network on many devices.
  *
  * Kahira et al., An oracle for guiding large-scale model/hybrid parallel training of convolutional
- * neural networks, HPDC 2021, table 3 and appendix A.1. The strategies are products of groups and a
- * method: a mini-batch of B samples is divided among p1 groups (data parallelism), and within each
- * group p2 devices compute its samples together, by one of the methods below. So `data` is any
- * method with p2 = 1, `filter` is p1 = 1, data + filter has both, and serial is p1 = p2 = 1.
+ * neural networks, HPDC 2021, table 3 and appendix A.1. Each strategy combines groups with a
+ * method: a mini-batch of B samples is split among p1 groups (data parallelism), and within each
+ * group p2 devices compute the group's samples together, by one of the methods below. So `data` is
+ * any method with p2 = 1, `filter` has p1 = 1, data + filter has both, and serial has p1 = p2 = 1.
  *
  * The layers l = 1 ... G are the operators of the network, without views and losses. FW, BW and WU
- * are sums over the chain that is priced for b samples; the forms want them of one sample, so
- * divided by b.
+ * are sums over the chain, which is priced for b samples; the forms need the times of one sample,
+ * so these sums are divided by b.
  *
- * Where the paper is open or contradicts itself, the forms here are as follows
+ * Where the paper leaves something open or contradicts itself, the forms here are as follows
  * (topologies/paradl.md has the derivations):
- *   - An epoch of D samples has ceil(D / B) iterations; what grows with samples is counted D times.
- *   - Halos are those of halo.h. A device sends one message to each neighbour that needs rows, of
- *     the input of each convolution and pooling and, where its input has a gradient, of the
- *     gradients of its output; the paper's factor 2 is for two such neighbours.
- *   - WU of a pipeline is counted once per iteration, and not per epoch (table 3) or p + S - 1
+ *   - An epoch of D samples has ceil(D / B) iterations; terms that grow with samples count D times.
+ *   - Halos are those of halo.h. A device sends one message to each neighbour that needs rows of
+ *     the input of a convolution or pooling and, if the input has a gradient, one for rows of the
+ *     gradients of the output; the paper's factor 2 is for two such neighbours.
+ *   - WU of a pipeline is counted once per iteration, not per epoch (table 3) and not p + S - 1
  *     times per iteration (12).
  *   - Layer-wise messages of filter and channel are those of convolutions and linear layers,
- *     because all others are computed by each device on all channels (section 4.5.2).
- *   - Between the groups of data + filter each ring sums |w| / p2, in steps of |w| / p.
- *   - Data + spatial has no row in table 3: it is the sums of a ring in the group and of one over
- *     the groups (5.3.1, all weights each), with the halos of the group's samples.
+ *     because every device computes all other layers on all channels (section 4.5.2).
+ *   - Between the groups of data + filter, each ring sums |w| / p2, in steps of |w| / p.
+ *   - Data + spatial has no row in table 3: its messages are the sums of a ring within the group
+ *     and of a ring over the groups (5.3.1, all weights in each), and the halos of the group's
+ *     samples.
  */
 #ifndef CS_WORKLOAD_PARADL_H
 #define CS_WORKLOAD_PARADL_H

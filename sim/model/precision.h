@@ -1,22 +1,22 @@
-/* Numbers in training: how wide they are, and what an optimizer keeps besides.
+/* The precision of numbers in training: their width, and the values that an optimizer keeps.
  *
- * fp32 and tf32 hold everything in 4 bytes; tf32 differs in the unit that multiplies. With fp16 and
+ * fp32 and tf32 hold everything in 4 bytes; tf32 uses a different unit to multiply. With fp16 and
  * bf16 the weights, their gradients and the activations take 2 bytes, and the optimizer keeps a
  * master copy of the weights and its states in 4 ("mixed precision", Micikevicius et al., ICLR
  * 2018; with Adam the 2 + 2 + 12 bytes per parameter of Rajbhandari et al., ZeRO, SC 2020).
  * Gradients may be summed in float32 instead, as Megatron-LM does with bf16: 2 + 4 + 12.
- * Statistics of normalisation, and losses, are float32 in all of them.
+ * Normalisation statistics and losses are float32 in all precisions.
  *
- * fp8, mxfp8 and nvfp4 are types of the operands of linear layers, those of experts included; all
- * else is as with bf16: activations, gradients, weights with their master copy, attention,
- * embeddings, and the linear layers that are said to be wide, routers and last matrices
+ * fp8, mxfp8 and nvfp4 are types of the operands of linear layers, including those of experts.
+ * Everything else is as with bf16: activations, gradients, weights with their master copy,
+ * attention, embeddings, and linear layers that are marked as wide, i.e. routers and last matrices
  * (DeepSeek-V3, arXiv 2412.19437, section 3.3; Mishra et al., Recipes for pre-training LLMs with
  * MXFP8, arXiv 2506.08027; NVIDIA, Pretraining LLMs with NVFP4, arXiv 2509.25149). Operands are
- * cast from bf16 before a product, in two copies where two products read them along different
+ * cast from bf16 before a product, in two copies if two products read them along different
  * dimensions:
- *   fp8    1 byte an element, a scale per tensor (E4M3; gradients E4M3 or E5M2, of the same size)
- *   mxfp8  1 byte, and one of scale for each 32 elements (OCP Microscaling Formats 1.0)
- *   nvfp4  half a byte, and one of scale for each 16 elements
+ *   fp8    1 byte per element, a scale per tensor (E4M3; gradients E4M3 or E5M2, of the same size)
+ *   mxfp8  1 byte per element, and 1 for the scale of 32 elements (OCP Microscaling Formats 1.0)
+ *   nvfp4  half a byte per element, and 1 for the scale of 16 elements
  */
 #ifndef CS_WORKLOAD_PRECISION_H
 #define CS_WORKLOAD_PRECISION_H

@@ -1,11 +1,11 @@
 /* Where a network can be cut: its prefixes.
  *
- * A prefix is a set of nodes that holds whatever its nodes read: what the devices before a cut
- * compute. Prefix i may lie within prefix k, and what stands between a cut after one and a cut
- * after the other is the difference of their sums. In a chain they are the layers [0, i + 1); a
- * network with branches has more of them than nodes, and not every one lies within the next. They
- * stand in an order in which each comes before those that it lies within, the whole network last.
- * (PipeDream calls them states, and each by its last nodes, an antichain.)
+ * A prefix is a set of nodes that also contains every node which its nodes read: the nodes that the
+ * devices before a cut compute. If prefix i lies within prefix k, the work between a cut after i
+ * and a cut after k is the difference of their sums. In a chain, prefix i is the layers [0, i + 1).
+ * A network with branches has more prefixes than nodes, and not every prefix lies within the next.
+ * They are ordered so that each prefix comes before those that contain it; the whole network is
+ * last. (PipeDream calls them states, and represents each by its last nodes, an antichain.)
  */
 #ifndef CS_WORKLOAD_PREFIXES_H
 #define CS_WORKLOAD_PREFIXES_H

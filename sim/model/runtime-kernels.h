@@ -1,43 +1,43 @@
-/* What the kernels of a training runtime take, where more is known of it than the roofline of each
- * operator by itself (accelerator.h):
+/* Times of the kernels of a training runtime, used if more is known about it than the roofline of
+ * each single operator (accelerator.h):
  *
- *   products        launch + the longer of computing, tile by tile, and moving, and a share of
- *                   writing the result. Each multiprocessor computes a tile of the result at a
- *                   time, so that tiles take whole waves over the device's multiprocessors, and
- *                   each wave has to be filled; least squares over measured products of an A100 and
- *                   an H100 (facts/devices/) miss 1.4 and 4 % of the time, where launch + flop +
- *                   bytes at the same figures for all sizes miss 2.7 and 37 %. Where tiles are not
- *                   known, and of experts: launch + flop / (peak * compute) + bytes / (bandwidth *
- *                   memory) where rows of operands do not start at multiples of 16 bytes, by the
- *                   peak of fp32: units for matrices need that (NVIDIA, Matrix Multiplication
- *                   Background User's Guide, section 3.2)
- *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's
- *                   version, the size of heads and the keys of a query (fused-attention.h)
+ *   products        launch + the longer of computing tile by tile and moving bytes, + a share of
+ *                   writing the result. Each multiprocessor computes one tile of the result at a
+ *                   time, so tiles take whole waves over the device's multiprocessors, and each
+ *                   wave has to be filled. Fitted by least squares to measured products of an A100
+ *                   and an H100 (facts/devices/), this misses 1.4 and 4 % of the time; launch +
+ *                   flop + bytes, with the same rates for all sizes, misses 2.7 and 37 %. If tiles
+ *                   are not known, and for experts: launch + flop / (peak * compute) + bytes /
+ *                   (bandwidth * memory). If rows of operands do not start at multiples of 16
+ *                   bytes, the peak is that of fp32, because matrix units need such rows (NVIDIA,
+ *                   Matrix Multiplication Background User's Guide, section 3.2)
+ *   fused attention flop / (peak * efficiency), separately for forward and backward, by the
+ *                   kernel's version, the size of heads and the keys per query (fused-attention.h)
  *   all else        launch + bytes / (bandwidth * memory)
- *   the host        starts all kernels and messages one after the other, ahead of the device,
- *                   unless a CUDA graph does; graphs do not hold the kernels of experts, whose rows
- *                   differ from step to step unless they have a capacity. The host may be slower
- *                   than that of a DGX H100, by a factor of the device. No task ends before the
+ *   the host        starts all kernels and messages one after another, ahead of the device, unless
+ *                   a CUDA graph does. Graphs do not contain the kernels of experts, whose rows
+ *                   differ from step to step unless experts have a capacity. The host may be slower
+ *                   than the host of a DGX H100, by a factor of the device. No task ends before the
  *                   host has started all of it (cs_class.host)
- *   a step          what the host takes besides, while the device computes nothing
- *   sums            where a product adds the gradient of weights to their sum, which micro-batches
- *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
- *                   its own type. Where gradients are apart, another kernel reads both and writes
- *                   the sum. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
+ *   a step          additional time of the host while the device computes nothing
+ *   sums            If a product adds the gradient of weights to a sum that micro-batches share
+ *                   (memory.weight_gradients is not "apart"), it reads and writes the sum, in the
+ *                   sum's type. If gradients are separate tensors, another kernel reads both and
+ *                   writes the sum. SimuMax's grouped products on B200 (MooreThreads, 4dcaae51,
  *                   configs/system/b200_bf16_ceperm.json: 32 experts of 1,024 rows, 7,168 by 4,096)
- *                   take 92 us with float32 sums and 77 with bf16 ones; forward they take 58
- *   in a step       all of it times a factor of the device: clocks under a lasting load, caches
- *                   that the kernel before has filled
+ *                   take 92 us with float32 sums and 77 with bf16 sums; forward they take 58
+ *   in a step       all times are multiplied by a factor of the device: clocks under lasting load,
+ *                   caches that the previous kernel has filled
  *
- * The figures are those of the device's description ("training" in facts/devices/), each with its
- * source; what it does not have is taken from its groups of operators. Runtimes that fuse have no
- * kernels of their own for the parts of norms, for the activation in front of a gate, for dropout
- * in front of a residual sum, and have one product where several linear layers read the same
- * input, so that their gradients need not be summed. A compiler leaves such products apart
- * (`separate_products`; PyTorch, torch/_inductor/config.py: pre_grad_fusion_options and
- * post_grad_fusion_options are empty) and sums their gradients in the last product
- * (torch/_inductor/fx_passes/post_grad.py, is_valid_addmm_fusion) or in a kernel that reads them
- * next; what torch._scaled_mm makes, of fp8, is no operand of an addmm.
+ * The rates are those of the device's description ("training" in facts/devices/), each with its
+ * source; rates that it lacks are taken from its groups of operators. Runtimes that fuse have no
+ * separate kernels for the parts of norms, for the activation before a gate, or for dropout before
+ * a residual sum. They have one product if several linear layers read the same input, so their
+ * gradients need not be summed. A compiler keeps such products separate (`separate_products`;
+ * PyTorch, torch/_inductor/config.py: pre_grad_fusion_options and post_grad_fusion_options are
+ * empty). It sums their gradients in the last product (torch/_inductor/fx_passes/post_grad.py,
+ * is_valid_addmm_fusion) or in a kernel that reads them next; results of torch._scaled_mm, for fp8,
+ * cannot be operands of an addmm.
  */
 #ifndef CS_WORKLOAD_RUNTIME_KERNELS_H
 #define CS_WORKLOAD_RUNTIME_KERNELS_H
@@ -137,34 +137,36 @@ void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double widt
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
-/* What operators of context parallelism move besides its kernels of fused attention, in a ring of n
- * steps, of E elements of the result. PyTorch's (eager_ring): keys and values have as many heads as
- * queries (torchtitan/models/llama3/model/model.py, repeat_kv), and partial results are in float32
- * (torch/distributed/tensor/experimental/_attention.py: _SDPAMerger, _templated_ring_attention,
+/* Adds the bytes and kernels of ring attention besides fused attention itself, for context
+ * parallelism in a ring of n steps with E elements of the result.
+ *
+ * PyTorch's ring (eager_ring): keys and values have as many heads as queries (torchtitan/models/
+ * llama3/model/model.py, repeat_kv), and partial results are in float32 (torch/distributed/tensor/
+ * experimental/_attention.py: _SDPAMerger, _templated_ring_attention,
  * _templated_ring_attention_backward).
  *
- *   forward   each step casts its result; each but the first one merges it, out - sigmoid(...) *
- *             (out - result), which reads 2 E, E and 2 E floats and writes three times E; each but
- *             the last one joins keys and values to send them, 2 E read and written; in the end the
- *             result is cast back
- *   backward  each step adds three gradients to sums in float32, and joins the sums of those of
- *             keys and values to send them
+ *   forward   each step casts its result; each step but the first merges it, out - sigmoid(...) *
+ *             (out - result), which reads 2 E, E and 2 E floats and writes E floats three times;
+ *             each step but the last joins keys and values to send them, 2 E read and written; at
+ *             the end the result is cast back
+ *   backward  each step adds three gradients to sums in float32, and joins the sums for keys and
+ *             values to send them
  *
- * TransformerEngine's (summed_ring; transformer_engine/pytorch/attention.py,
- * AttnFuncWithCPAndKVP2P) has keys and values, K elements of a place, with their own heads, and all
- * in the type of the network:
+ * TransformerEngine's ring (summed_ring; transformer_engine/pytorch/attention.py,
+ * AttnFuncWithCPAndKVP2P): keys and values, K elements per place, have their own heads, and
+ * everything is in the type of the network.
  *
- *   forward   keys and values are joined, and in each step but the first one half of them is
- *             copied; a result of zeros, to which each step adds its own: E + 3 n E + 2 K +
+ *   forward   keys and values are joined, and each step but the first copies half of them; the
+ *             result is filled with zeros, and each step adds its own result: E + 3 n E + 2 K +
  *             (n - 1) K
- *   backward  keys and values are copied, and half of them in each step but the last; the first
- *             step copies its gradients of queries, the others add them: 3 n E - E. Of those of
- *             keys and values the first step copies half, the last one adds all, the others add
- *             half: 2 K + (n - 1) K + K + 1.5 (n - 2) K + 3 K
+ *   backward  keys and values are copied, and half of them again in each step but the last; the
+ *             first step copies its gradients of queries, the others add them: 3 n E - E. Of the
+ *             gradients of keys and values, the first step copies half, the last step adds all, the
+ *             others add half: 2 K + (n - 1) K + K + 1.5 (n - 2) K + 3 K
  *
- * Logarithms, a number a row, are left out (of TransformerEngine's ring, but for the kernel that
- * merges them), as is that a place which is not the last of a ring of causal attention merges half
- * of the rows in some steps: the last one waits for nobody. */
+ * Two costs are neglected. Logarithms are one number per row (of TransformerEngine's ring, only the
+ * kernel that merges them counts). In a ring of causal attention, every place but the last merges
+ * only half of the rows in some steps; the last place waits for no other. */
 void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              uint32_t batch, cs_precision precision, cs_op_cost *cost);
 

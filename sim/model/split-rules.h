@@ -1,9 +1,9 @@
 /* How the operators of a network are divided along an axis: a rule per kind of operator.
  *
- * A rule is told in which division an operator finds what it reads, and says in which it reads it,
- * in which it makes its result, and in which it hands it on. It knows nothing of the other
- * operators' rules, nor of exchanges: those follow from the divisions (layout.h), and the
- * operator's local shape and parameters from its local inputs and result (net-local.c).
+ * A rule gets the divisions in which an operator finds its inputs. It answers with the divisions in
+ * which the operator reads its inputs, makes its result, and hands the result on. It knows neither
+ * the rules of other operators nor exchanges: exchanges follow from the divisions (layout.h), and
+ * the operator's local shape and parameters follow from its local inputs and result (net-local.c).
  */
 #ifndef CS_WORKLOAD_SPLIT_RULES_H
 #define CS_WORKLOAD_SPLIT_RULES_H
@@ -145,17 +145,17 @@ void cs_rule_channel(const cs_rule_query *query, cs_rule_answer *answer);
 
 /* ---- pairs of linear layers ---- */
 
-/* Tensor parallelism as Megatron-LM has it: Shoeybi et al., Megatron-LM, 2019 (arXiv 1909.08053),
+/* Tensor parallelism as in Megatron-LM: Shoeybi et al., Megatron-LM, 2019 (arXiv 1909.08053),
  * section 3; Narayanan et al., SC 2021, section 2.3; with sequence_parallel Korthikanti et al.,
  * 2022 (arXiv 2205.05198), section 4.2.2.
  *
- * Of two linear layers between which all operators work head by head or element by element, the
- * first makes a part of the features and the second reads it: a pair. The first reads all
- * features and leaves a partial gradient of them; the second makes a partial result.
- * Which linear is which is not said anywhere: one that finds its input divided is a second one,
- * and one from whose result every way leads to a second one, or to the loss, is a first one. What
- * is in no pair is computed by all places alike, or, with sequence_parallel, by each of them for
- * its part of the tokens. */
+ * Two linear layers are a pair if all operators between them work head by head or element by
+ * element. At each place, the first layer makes a part of the features, and the second layer reads
+ * that part. The first layer reads all features and leaves a partial gradient of them; the second
+ * makes a partial result. Nothing declares which layer is which: a linear layer whose input is
+ * divided is a second layer; a linear layer whose result leads only to second layers, or to the
+ * loss, is a first layer. All operators outside pairs are computed by all places alike or, with
+ * sequence_parallel, by each place for its part of the tokens. */
 
 /* The layout of a tensor outside pairs: its tokens are split with sequence_parallel, otherwise it
  * is whole. */

@@ -1,16 +1,17 @@
 /* How the work of a stage is divided over the devices that hold it.
  *
- * The devices of a stage form a grid with named axes. Device number i of a stage, its place, has
- * the coordinates
+ * The devices of a stage form a grid with named axes. The number i of a device within its stage is
+ * its place; it has the coordinates
  *
  *     i = tensor + T (x + X (y + Y (z + Z (context + C data))))
  *
- * so that the tensor axis is innermost. The experts of a mixture are divided over the same devices
- * in another way: i = expert_tensor + ET (expert + E expert_data). An axis of size 1 divides
+ * so the tensor axis is innermost. The experts of a mixture are divided over the same devices in a
+ * different way: i = expert_tensor + ET (expert + E expert_data). An axis of size 1 divides
  * nothing, and nothing is exchanged over it.
  *
- * Something is divided, gathered or summed over one axis, or over several together (cs_axes): each
- * place belongs to a group, of the places that differ from it in these axes alone.
+ * Tensors are divided, gathered or summed over one axis, or over several axes together (cs_axes).
+ * Each place belongs to one group per such set of axes: the places that differ from it only along
+ * these axes.
  */
 #ifndef CS_WORKLOAD_SPLIT_H
 #define CS_WORKLOAD_SPLIT_H
@@ -95,13 +96,13 @@ static inline uint32_t cs_axes_next_first(cs_axes axes, uint32_t place)
 
 const char *cs_axes_text(cs_axes_name name);
 
-/* What the devices of a group hand each other. Bytes are per device:
+/* Kinds of exchanges between the devices of a group. Their bytes are per device:
  *   all_reduce, reduce_scatter, broadcast  the whole vector that a device has before
  *   all_gather                             the whole vector that a device has after
- *   all_to_all                             all that a device has, its own share included
- *   shift                                  what each hands to the next one, the last to the first
- *   halo                                   what each hands to the next one; what it hands to the one
- *                                          before it is said apart; there is no ring */
+ *   all_to_all                             everything that a device has, its own share included
+ *   shift                                  sent to the next device; the last sends to the first
+ *   halo                                   sent to the next device; bytes to the previous device
+ *                                          are given separately; there is no ring */
 typedef enum cs_exchange_kind {
     CS_EXCHANGE_ALL_REDUCE,
     CS_EXCHANGE_ALL_GATHER,
@@ -121,21 +122,21 @@ typedef enum cs_context_method {
     CS_CONTEXT_ALL_TO_ALL, /* within attention, heads are split instead of tokens (Ulysses) */
 } cs_context_method;
 
-/* How unevenly the tokens of a mixture go to its experts, drawn.
+/* How unevenly the tokens of a mixture go to its experts, drawn at random.
  *
- * A router sends each token to k of E experts. Of the experts p_1, ..., p_E are how popular they
- * are:
+ * A router sends each token to k of E experts. The popularity p_1, ..., p_E of the experts is
  *   uniform    p_e = 1 / E
- *   dirichlet  p ~ Dirichlet(a, ..., a): all equally popular on average, the more unevenly the
+ *   dirichlet  p ~ Dirichlet(a, ..., a): all equally popular on average, and the more uneven the
  *              smaller a is (a = 1: every p is equally likely; the variance of a p_e is
  *              (1/E)(1 - 1/E)/(E a + 1))
- * Of R rows, tokens times k, (n_1, ..., n_E) ~ Multinomial(R, p) go to each; that a token goes to
- * different experts is not held against it. With experts in equal runs on Q places the load is
+ * Of R rows (tokens times k), (n_1, ..., n_E) ~ Multinomial(R, p) go to the experts. This neglects
+ * that a token goes to k different experts. If each of Q places has the same number of consecutive
+ * experts, the load is
  *
  *     Q / R max_q sum_{e on q} n_e,
  *
- * the rows of the busiest place over the mean. Each mixture of a network draws its own, from the
- * seed and its name.
+ * the rows of the busiest place over the mean. Each mixture of a network draws its own load, from
+ * the seed and its name.
  */
 
 typedef enum cs_router {
