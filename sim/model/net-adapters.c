@@ -141,7 +141,7 @@ typedef struct copying {
     const cs_net *from;
     cs_net *to;
     const cs_adapters *adapters;
-    /* per tensor: the same tensor in the copy, after its adapter if there is one */
+    /* per tensor: the same tensor in the copy, including the adapter's result */
     cs_tensor *tensors;
     uint32_t *ops; /* per operator: the same operator in the copy */
 } copying;

@@ -13,9 +13,10 @@
  * and backward call dequantize_4bit). */
 typedef enum cs_base_format {
     CS_BASE_AS_MODEL,
-    CS_BASE_NF4,        /* 4 bits per weight, and 32 per 64 weights */
-    CS_BASE_NF4_DOUBLE, /* as NF4, but the 32 bits are quantised: 8, and 32 per 256 of them */
-    CS_BASE_INT8        /* 8 bits per weight, and 32 per row */
+    CS_BASE_NF4, /* 4 bits per weight, and 32 per 64 weights */
+    /* 4 bits per weight; the 32 bits per 64 weights are quantised to 8, with 32 per 256 of them */
+    CS_BASE_NF4_DOUBLE,
+    CS_BASE_INT8 /* 8 bits per weight, and 32 per row */
 } cs_base_format;
 
 typedef struct cs_adapters {

@@ -85,12 +85,13 @@ typedef struct cs_net_storage {
     uint32_t layer;  /* last layer that reads it, or else the layer that writes it */
     uint32_t writer; /* first operator that writes it; CS_NO_TENSOR: an input */
     bool used, kept;
-    /* whether recomputed operators (recompute.h) read it whose writer is not recomputed with them,
-     * or is in another layer */
+    /* whether a recomputed operator (recompute.h) reads it whose writer is in another layer, or is
+     * not recomputed itself */
     bool read_again;
     bool kept_again; /* whether other recomputed operators keep it */
-    bool discarded;  /* whether others need it although it is discarded, so it is recomputed */
-    bool offloaded;  /* whether an operator whose saved activations are offloaded keeps it */
+    /* whether it is recomputed for operators that are not, because its result is discarded */
+    bool discarded;
+    bool offloaded; /* whether an operator whose saved activations are offloaded keeps it */
 } cs_net_storage;
 
 /* Values per operator, while layers are counted. */

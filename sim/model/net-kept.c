@@ -7,15 +7,15 @@ static bool is_discarded(const cs_net_counts *of, const cs_net_storage *at, uint
     return at->writer != CS_NO_TENSOR && of->discards[at->writer] && at->writer >= first_of_layer;
 }
 
-/* Records that operator p needs a result of the recomputed run to which `writer` belongs. */
+/* Records that operator p needs a result of a recomputed run, the run of `writer`. */
 static void need(const cs_net_counts *of, uint32_t writer, uint32_t p)
 {
     uint32_t *last = &of->needed[of->runs[writer] - 1];
     *last = p > *last ? p : *last;
 }
 
-/* Whether the writer of a storage is recomputed as well, in the run of operator p or in another run
- * of the same layer. */
+/* Whether the operator that writes a storage is recomputed too, in the run of operator p or in
+ * another run of the layer. */
 static bool is_made_again(const cs_net_counts *of, const cs_net_storage *at, uint32_t p,
                           const cs_net_layer *layer)
 {
@@ -131,8 +131,8 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && cs_sum_add(&chain->kept_bytes, carried);
 }
 
-/* Counts the rest of a gathered cast that backward does not gather again: it is kept, or held by a
- * run if the operator that casts it is recomputed. */
+/* Counts the rest of a gathered cast if backward does not gather it again: the rest is kept, or
+ * held by a run if the operator that casts it is recomputed. */
 static bool hold_cast(const cs_net_options *how, const cs_gathered_bytes *bytes,
                       cs_net_layer *layer, const cs_net_counts *of)
 {
@@ -251,8 +251,8 @@ static bool hold_storage(const cs_net *net, const cs_net_options *how, uint32_t 
     return fits;
 }
 
-/* Counts the saved storages. A run saves the tensors that it reads from other operators; tensors
- * that it makes for itself are recomputed. */
+/* Counts the saved storages. A run saves the tensors that it reads from other operators, and
+ * recomputes the tensors that only the run itself reads. */
 static bool keep_storages(const cs_net *net, const cs_net_options *how, cs_net_counts *of,
                           cs_net_chain *chain)
 {

@@ -389,7 +389,7 @@ static void push_statistics(maker *m)
                                           .elements = 2 * (int64_t)shape->dims[0]});
 }
 
-/* Adds the local operator itself, with its inputs and its result in the layouts that its rules ask
+/* Adds the local operator itself. Its inputs and its result have the layouts that its rules ask
  * for. */
 static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *biases_left)
 {

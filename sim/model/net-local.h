@@ -30,8 +30,7 @@ enum { CS_BEHIND = UINT32_MAX };
 typedef struct cs_op_exchange {
     uint32_t op;   /* operator of the local network */
     uint32_t step; /* 0: before op; > 0: see `deferred` and `steps` of cs_local_op; or CS_BEHIND */
-    /* a repeated gather: the exchange operator whose gather it repeats, + 1; 0: no repeated
-     * gather */
+    /* exchange operator whose gather this one repeats, + 1; 0: not a repeated gather */
     uint32_t again_of;
     /* position among the exchanges before the same step, in the order of their pass */
     uint32_t order;
@@ -42,28 +41,29 @@ typedef struct cs_op_exchange {
     uint8_t element;       /* cs_element */
     bool once;             /* elements are for the whole batch; false: per sample */
     int64_t elements;      /* elements sent; of a halo: to the next place */
-    int64_t elements_back; /* of a halo: elements sent to the previous place; else 0 */
+    int64_t elements_back; /* elements sent to the previous place; 0 if not a halo */
 } cs_op_exchange;
 
 typedef struct cs_local_op {
-    /* operator of the whole network from which it was made, or for which it exchanges */
+    /* operator of the whole network that it is part of, or that it exchanges a tensor for */
     uint32_t origin;
-    /* axes over which its parameters' gradients are summed (cs_axes_name): GRADIENT; TENSOR or
-     * COPIES if also over these; EXPERT_DATA instead for experts */
+    /* cs_axes_name of the sum of its parameters' gradients: GRADIENT; TENSOR or COPIES if another
+     * sum, over these axes, follows; or EXPERT_DATA for experts */
     uint8_t weight_axes;
-    /* Of an exchange: last operator of those after it whose weight gradients are computed last,
-     * overlapped with the sum of the gradients that they leave; 0: none. Step 0 of the exchange
-     * comes before these weight gradients in the order of the operators, step 1 after them. */
+    /* exchanges only: last of the operators after it whose weight gradients wait until backward
+     * sums the input gradient that these operators leave; they overlap this sum. 0: none. Step 0 of
+     * the exchange comes before these weight gradients in the order of the operators, step 1 after
+     * them. */
     uint32_t deferred;
-    /* number of steps of ring attention, > 1, with a shift of keys and values between steps. A
-     * shift begins when the step before it begins, in forward and backward. Else <= 1 */
+    /* steps of ring attention, with a shift of keys and values before each step but the first; 0 or
+     * 1: no ring. A shift begins when the step before it begins, in forward and backward. */
     uint32_t steps;
     /* shape, in the whole network, of the tensor that it makes or whose layout it changes */
     cs_shape whole;
     /* layouts of its first input, and of its result before any exchange */
     cs_tensor_layout read, made;
-    /* of an exchange: bits 1 << cs_layout_axis of the axes along which its readers leave partial
-     * gradients */
+    /* bits 1 << cs_layout_axis: axes along which the readers of this exchange's result leave
+     * partial gradients */
     uint32_t partial;
     /* elements per sample of neighbours' rows that it reads and keeps with its input */
     int64_t halo;

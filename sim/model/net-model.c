@@ -50,8 +50,8 @@ static double useful_share(const cs_net *net, uint32_t p)
     return fmin(1, (double)cs_net_tensor(net, net->ops[p].inputs[1])->elements / rows);
 }
 
-/* Products of forward and backward over products of forward: 3, or less if frozen weights make some
- * gradients unnecessary. */
+/* The number of products in a whole pass per product in forward: 3, or less if frozen weights make
+ * some gradients unnecessary. */
 static double passes_of(const cs_net *net, const cs_op *op)
 {
     const bool gradient = cs_op_makes_gradient(net, op, 0);
@@ -72,10 +72,10 @@ static double useful_flop(const cs_net *net)
     return all ? 3 * 2 * sum : 2 * sum;
 }
 
-/* Fills the work of training, counted as usual: only products (convolutions, linear layers,
- * attention), each with two more of the same size in backward. All other operators are negligible,
- * and a forward that is repeated only saves memory (Chowdhery et al., PaLM, JMLR 2023, appendix
- * B). */
+/* Fills the work of training as it is usually counted: only products (convolutions, linear layers,
+ * attention), each with two more of the same size in backward. All other operators are negligible.
+ * A repeated forward does not count, because it only saves memory (Chowdhery et al., PaLM, JMLR
+ * 2023, appendix B). */
 static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model *model)
 {
     cs_model_work *work = &model->work;

@@ -41,9 +41,10 @@ typedef struct cs_offload_rules {
 typedef struct cs_net_options {
     uint32_t batch_size; /* 1 to CS_BATCH_MAX */
     cs_precision precision;
-    /* optimizer states per weight: 0, 1 or 2; with Muon, of weights that are not matrices */
+    /* optimizer states per weight: 0, 1 or 2; with Muon, per weight that is not in a matrix */
     double optimizer_states;
-    cs_muon muon;         /* how Muon updates matrices; zeroed: all weights are updated alike */
+    /* settings of Muon, which updates matrices; zeroed: all weights are updated alike */
+    cs_muon muon;
     bool float_gradients; /* whether updates read float32 gradients, whatever the precision */
     cs_optimizer_storage storage;
     cs_kept_rules kept;
@@ -95,12 +96,12 @@ typedef struct cs_net_layer {
     int64_t narrowed_bytes;
     int64_t frozen;                                  /* number of parameters that are not trained */
     double forward, backward_input, backward_weight; /* s */
-    /* s, once per step; with Muon, the updates of */
+    /* s, once per step; includes the updates of `matrices` */
     double update;
-    cs_muon_update *matrices; /* these matrices are included */
+    cs_muon_update *matrices; /* matrices that Muon updates; NULL without Muon */
     uint32_t n_matrices;
-    double skipped;      /* s; part of forward that is left out in recomputation: operators from */
-    uint32_t repeat_end; /* this one on */
+    double skipped;      /* s; part of forward that is left out when the layer is recomputed */
+    uint32_t repeat_end; /* one past the last operator that is recomputed */
     cs_host_seconds host;
     bool waits;                                            /* see cs_layer */
     double kernels[CS_N_KERNEL_PASSES][CS_N_KERNEL_KINDS]; /* s; see cs_layer */
@@ -109,7 +110,7 @@ typedef struct cs_net_layer {
     int64_t kept_bytes, workspace_bytes;
     int64_t host_bytes;    /* part of kept_bytes that is offloaded */
     int64_t carried_bytes; /* saved bytes of the carried tensor (see cs_layer); not in kept_bytes */
-    /* for split networks, in layers that have an exchange (net-chain.h): */
+    /* set in layers of a split network that have an exchange (net-chain.h): */
     uint32_t n_pieces, n_exchanges;
     cs_piece_seconds *pieces;
     cs_exchange *exchanges;
@@ -143,9 +144,9 @@ int64_t cs_net_parameters(const cs_net *net);
 /* The number of trained parameters: all except frozen ones. */
 int64_t cs_net_trained_parameters(const cs_net *net);
 
-/* The number of parameters that compute a token, i.e. without experts to which a token does not go;
- * and the multiply-accumulates of one sample. All rows of embeddings count, as in the published
- * numbers of Mixtral and Qwen. */
+/* The number of parameters that compute a token: all except those of experts that do not get the
+ * token. Embeddings count in full, as in the published numbers of Mixtral and Qwen. The second
+ * function: multiply-accumulates of one sample. */
 int64_t cs_net_active_parameters(const cs_net *net);
 double cs_net_macs(const cs_net *net);
 

@@ -100,7 +100,7 @@ static void add_seconds(cutter *c, cs_piece_seconds seconds)
     c->used = true;
 }
 
-/* The weight-gradient half of an operator's backward alone. */
+/* Returns only the weight-gradient half of an operator's backward. */
 static cs_piece_seconds of_weights(const cs_piece_seconds *all)
 {
     return (cs_piece_seconds){.backward_weight = all->backward_weight,

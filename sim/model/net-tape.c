@@ -36,7 +36,7 @@ typedef struct op_memory {
     int64_t extra[1 + CS_KEPT_APART], forward_workspace;
     bool keeps_output;
     uint32_t keeps; /* bit 1 << i: input i is kept */
-    uint32_t gives; /* storage whose gradient this op's backward reads last, + 1; 0: none */
+    uint32_t gives; /* storage whose gradient is last read by this op's backward, + 1; 0: none */
     cs_gathered_bytes gathered; /* bytes that backward gathers again; of exchanges only */
     /* Lists of exchanges whose results are gathered again and live from the backward of this op on
      * (begins), or until it (ends). first: the first exchange of the list, + 1; next: the next
@@ -82,7 +82,7 @@ static uint32_t number_of_gradient(const maker *m, uint32_t gradient)
     return m->net->n_storages + (EXTRAS + 3) * m->net->n_ops + gradient;
 }
 
-/* The storage that holds a tensor, or of which the tensor's storage is part. */
+/* The storage of a tensor, or the larger storage that it is part of. */
 static uint32_t storage_of(const maker *m, cs_tensor tensor)
 {
     return m->shared[cs_net_tensor(m->net, tensor)->storage];
@@ -358,9 +358,9 @@ static bool see(void *context, cs_tape_what what, uint32_t memory, int64_t bytes
     return true;
 }
 
-/* Finds when results that are gathered again live: from the backward of their last reader to the
- * backward of the first operator that keeps them, or, if the gather overlaps other operators, until
- * the deferred weight gradients are computed. */
+/* Finds the lifetimes in backward of results that are gathered again: from the backward of their
+ * last reader to the backward of the first operator that keeps them. If the gather overlaps other
+ * operators, they live until the deferred weight gradients are computed. */
 static void find_gathers(maker *m)
 {
     for (uint32_t p = m->local ? m->net->n_ops : 0; p-- > 0;) {

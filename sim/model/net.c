@@ -281,7 +281,7 @@ bool cs_op_makes_gradient(const cs_net *net, const cs_op *op, uint32_t i)
            !(cs_operator_of(op)->no_gradient_of & 1u << i);
 }
 
-/* ---- texts ---- */
+/* ---- names and texts ---- */
 
 char *cs_shape_text(const cs_shape *shape, char *text, size_t size)
 {

@@ -90,7 +90,8 @@ typedef enum cs_element {
     CS_ELEMENT_ACTIVATION, /* width given by the precision */
     CS_ELEMENT_FLOAT32,
     CS_ELEMENT_INT64,
-    CS_ELEMENT_OPERAND, /* of exchanges: operand of linear layers, cast if these are narrow */
+    /* as wide as an operand of a linear layer, cast if that type is narrow; for exchanges */
+    CS_ELEMENT_OPERAND,
 } cs_element;
 
 typedef struct cs_tensor_info {
@@ -101,13 +102,14 @@ typedef struct cs_tensor_info {
     uint32_t storage;
     uint32_t last_reader; /* op that reads it last; CS_NO_TENSOR: none reads it */
     bool differentiable;  /* whether its gradient is computed */
-    /* an input, such as targets, that every device loads for itself when it reads it */
+    /* whether it is an input, such as targets, that each device loads from outside when it needs
+     * it */
     bool loaded;
 } cs_tensor_info;
 
 /* How attention is computed, which decides what it keeps for backward. */
 typedef enum cs_attention_kernel {
-    /* fused: keeps queries, keys, values, output and a float32 per row and head */
+    /* fused: keeps queries, keys, values, output and a log-sum (float32) per row and head */
     CS_ATTENTION_FLASH,
     CS_ATTENTION_MATH, /* holds the matrix of weights in memory, and keeps it */
 } cs_attention_kernel;
@@ -135,8 +137,8 @@ typedef struct cs_linear {
     bool bias;
     bool wide; /* operands are not cast to a narrow type, as in a router or the last matrix */
     bool tied; /* its weights belong to another operator: used, not counted */
-    /* of tied ones: output of the operator that owns the weights; 0: the first operator with
-     * equally many weights */
+    /* if tied: output of the operator that owns the weights; 0: the first operator with equally
+     * many weights */
     cs_tensor lender;
 } cs_linear;
 
@@ -144,7 +146,7 @@ typedef struct cs_linear {
  * its expert's matrix. */
 typedef struct cs_grouped_linear {
     uint32_t out;
-    uint32_t experts, top_k; /* E experts, of which top_k compute each token */
+    uint32_t experts, top_k; /* E, the number of experts; number of experts per token */
     bool bias;
 } cs_grouped_linear;
 
@@ -152,17 +154,18 @@ typedef struct cs_attention {
     uint32_t heads, kv_heads; /* heads of queries; heads of keys and values */
     cs_attention_kernel kernel;
     bool causal;
-    double dropout;  /* probability of dropout of the attention weights */
-    uint32_t window; /* if causal: tokens, itself included, to which a token attends; 0: all */
+    double dropout; /* probability of dropout of the attention weights */
+    /* if causal: number of tokens, including itself, that a token attends to; 0: all */
+    uint32_t window;
     /* buckets of relative positions, each with a learned bias per head; 0: none */
     uint32_t buckets;
     bool sinks;  /* whether a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
     bool padded; /* whether samples are shorter than the sequence, and a mask leaves out the rest */
     /* set in local networks (net-local.h): */
-    /* number of shares of the sequence, with equally many pairs of queries and keys, of which its
-     * queries are one; 0 means 1 */
+    /* number of equal shares of the sequence (with equally many pairs of queries and keys); its
+     * queries are one share; 0 means 1 */
     uint32_t shares;
-    /* number of places whose keys and values it reads one after another; 0 means 1 */
+    /* number of places whose keys and values it reads, one place after another; 0 means 1 */
     uint32_t steps;
 } cs_attention;
 
@@ -184,23 +187,24 @@ typedef struct cs_op {
     cs_tensor inputs[CS_OP_INPUTS_MAX];
     cs_tensor output;
     bool in_place;
-    bool gathers_again;      /* of exchanges in local networks: see net-local.h */
+    bool gathers_again;      /* see net-local.h; exchanges only */
     int64_t weights, biases; /* elements that it uses */
     bool tied;               /* whether its weights are counted elsewhere */
     cs_extent kernel, stride, pad, dilation;
-    /* groups of channels; of a norm, groups of features (one per head) that are normalised alone */
+    /* groups of channels; for a norm: groups of features that are normalised separately, one per
+     * head */
     uint32_t groups;
     cs_attention attention;
     cs_scan scan;
     uint32_t heads;          /* heads of a concatenation of heads */
     uint32_t experts, top_k; /* set for operators of a mixture of experts; else 0 */
-    double capacity;         /* of a dispatch; see cs_net_dispatch */
+    double capacity;         /* capacity of a dispatch; see cs_net_dispatch */
     bool wide;               /* see cs_linear */
     bool frozen;             /* whether its weights are not trained */
     /* stored bytes per frozen weight, which a pass first converts to the network's precision; 0:
      * stored in that precision */
     double stored;
-    uint32_t lender; /* of tied ones: operator that owns the weights, + 1; 0: not given */
+    uint32_t lender; /* if tied: operator that owns the weights, + 1; 0: not given */
 } cs_op;
 
 typedef struct cs_net {
@@ -258,8 +262,8 @@ cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_extent space);
 cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 
 /* Adds another input of token ids, the same ids or others, for later operators. Each device that
- * reads it loads it by itself, as it does the targets of a loss, so the ids cross no boundary of
- * the chain. */
+ * reads them loads them itself, like the targets of a loss, so they cross no boundary of the
+ * chain. */
 cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens);
 
 /* Marks a tensor that later operators read and that is handed past the operators in between: the

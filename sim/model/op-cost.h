@@ -56,16 +56,16 @@ typedef struct cs_pass_cost {
     /* whether rows of operands do not start at multiples of 16 bytes, so that matrix units cannot
      * load them */
     bool unaligned;
-    /* size of the matrix that a linear layer's product makes; of fused attention: queries of all
-     * heads and kernels, and keys per query; 0: another operator */
+    /* size of a linear layer's result; for fused attention: queries of all heads and kernels, and
+     * keys per query; 0: another operator */
     double rows, columns;
     /* part of `bytes` that a linear layer's product moves; 0: another operator */
     double product_bytes;
     double result_bytes; /* bytes of the product's result; 0: another operator */
-    /* of attention: sides on which the keys of a query end at a different key for each query: 1 if
-     * causal, 2 with a window */
+    /* sides of the band of attended keys that depend on the query: 1 if causal, 2 with a window; 0:
+     * neither */
     double sides;
-    cs_winograd winograd; /* of a convolution for which Winograd's algorithm is possible */
+    cs_winograd winograd; /* Winograd's algorithm for a convolution; zeroed: not possible */
 } cs_pass_cost;
 
 /* Tensors that attention by math keeps besides its weights. */

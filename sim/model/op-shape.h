@@ -89,7 +89,7 @@ CS_MUST_CHECK cs_status cs_net_check_runnable(const cs_net *net, cs_error *error
 /* A source of measured times. Both functions get a key; a time that the source does not know is
  * estimated with the device's roofline (accelerator.h). */
 typedef struct cs_measured {
-    /* Returns the seconds of a pass; negative: not measured. It may count the passes asked for. */
+    /* Returns the seconds of a pass; negative: not measured, which the source may count. */
     double (*seconds)(void *context, const char *key, cs_pass pass);
     /* Returns the bytes that the library needs while it computes, besides the operator's tensors;
      * negative: not known, so the bytes of op-cost.h are used. */

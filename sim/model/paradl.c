@@ -96,8 +96,8 @@ static double updates_of(const cs_net_chain *chain, uint32_t first, uint32_t end
     return sum;
 }
 
-/* Equations (1), (5), (9), (18), (21): the time of the passes is divided by p; that of updates by
- * p2 if weights are split. */
+/* Computes passes and updates, equations (1), (5), (9), (18), (21): the time of the passes is
+ * divided by p, the time of updates by p2 if weights are split. */
 static void compute(const cs_net_chain *chain, const cs_paradl_case *c, double samples,
                     cs_paradl_form *form)
 {
@@ -112,8 +112,8 @@ static void compute(const cs_net_chain *chain, const cs_paradl_case *c, double s
 
 /* ---- messages ---- */
 
-/* Adds `steps` times (p - 1) ring steps, each with the given messages, bytes per iteration and
- * bytes per sample. */
+/* Adds `steps` * (ranks - 1) ring steps; each sends `messages` messages, with the given bytes per
+ * iteration and per sample. */
 static void add_ring(cs_paradl_cost *cost, const cs_paradl_link *link, double steps, uint32_t ranks,
                      double messages, double per_iteration, double per_sample)
 {

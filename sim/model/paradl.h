@@ -55,7 +55,8 @@ typedef struct cs_paradl_case {
     uint32_t segments;            /* S >= 1, for a pipeline */
     /* for a pipeline: one past the last layer of the chain of each of its p2 stages */
     const uint32_t *ends;
-    double reuse;                   /* gamma: memory needed over the sum of all tensors */
+    /* gamma: memory needed, over the sum of the sizes of all tensors */
+    double reuse;
     cs_paradl_link within, between; /* links within a group; links between groups */
 } cs_paradl_case;
 
@@ -80,7 +81,7 @@ typedef struct cs_paradl_form {
     cs_paradl_cost parts[CS_N_PARADL_PARTS];
     double memory;         /* bytes of the device that needs the most */
     uint64_t most_members; /* limit of p2; the limit of p1 is B */
-    /* operator that sets the limit; NULL: the number of layers sets it, or there is no limit */
+    /* operator that sets the limit; NULL: none does, so the limit is the number of layers, or 1 */
     const char *limit;
     bool fits; /* whether p1 <= B, p2 <= its limit, and each dimension allows `space` */
 } cs_paradl_form;

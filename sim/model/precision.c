@@ -46,7 +46,7 @@ static double state_bytes(cs_optimizer_storage storage, double states)
     return states * (storage.state_bytes ? storage.state_bytes : FULL);
 }
 
-/* Whether the optimizer has a master copy besides narrower weights. */
+/* Whether the optimizer has a master copy of narrower weights. */
 static bool has_main(cs_precision precision, cs_optimizer_storage storage)
 {
     return is_mixed(precision) && !storage.no_main;

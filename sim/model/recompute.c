@@ -25,8 +25,8 @@ bool cs_recompute_means_any(const char *name, const cs_net *net)
     return any;
 }
 
-/* Whether an exchange serves an operator that is not recomputed. An exchange before operators is
- * recomputed only if all of these are, because its result is then needed by them alone. */
+/* Whether an exchange serves an operator that is not recomputed. An exchange is recomputed if all
+ * operators that read its result are, because only they need it. */
 static bool is_for_others(const cs_net *net, uint32_t p, const uint32_t *runs)
 {
     const cs_op *op = &net->ops[p];

@@ -27,8 +27,8 @@ bool cs_recompute_means(const char *name, const char *op);
 /* Whether a name means any operator of the network. */
 bool cs_recompute_means_any(const char *name, const cs_net *net);
 
-/* Fills `runs` per operator: 0, or the first operator of its run, + 1. A run ends at the latest
- * where its layer ends: `ends` holds one past the last operator of each layer, in rising order.
+/* Fills `runs` per operator: the first operator of its run, + 1, or 0 if it is not recomputed. Runs
+ * do not cross layers: `ends` holds one past the last operator of each layer, in rising order.
  * CS_INVALID for a name that means no operator. */
 CS_MUST_CHECK cs_status cs_recompute_find(const cs_net *net, const char *const *names, uint32_t n,
                                           const uint32_t *ends, uint32_t *runs, cs_error *error);

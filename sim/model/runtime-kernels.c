@@ -34,8 +34,9 @@ static bool shares_product(const cs_net *net, const cs_op *op)
     return false;
 }
 
-/* Removes kernels of a linear layer that shares its product with a later layer: the last layer to
- * read the input has all kernels of the product. Only the cast of the input stays. */
+/* Removes the kernels of a linear layer that shares a product with later ones: the last layer to
+ * read the input has all kernels of the product, except the cast of the input, which stays with its
+ * layer. */
 static void join_product(cs_op_cost *cost)
 {
     cost->backward_input.flop -= cost->accumulate.flop;
@@ -62,10 +63,10 @@ static bool is_gathered(const cs_net *net, const cs_op *op)
     return writer->kind == CS_OP_EXCHANGE && writer->output == op->inputs[0];
 }
 
-/* Keeps linear layers with the same input as separate products. Another kernel, which is there
- * anyway, sums the gradients of their input: a product, or the norm's backward. It reads one tensor
- * more for each layer except the last. Narrow products cannot add gradients; if the sum is sent
- * next, there is no other kernel either, so a separate kernel reads and writes it. */
+/* Changes the costs of linear layers with the same input that stay separate products. The gradients
+ * of their input are summed in a kernel that is needed anyway: a product, or the norm's backward.
+ * It reads one tensor more for each layer except the last. Narrow products cannot add gradients; if
+ * the sum is then sent, no kernel is left that could, so a separate kernel reads and writes it. */
 static void leave_apart(const cs_net *net, const cs_op *op, cs_op_cost *cost)
 {
     if (shares_product(net, op)) {
@@ -428,7 +429,8 @@ double cs_runtime_kernels_batch(const cs_runtime_kernels *kernels, const cs_acce
 
 /* ---- times ---- */
 
-/* Seconds that fused attention computes, at the share of the device's peak that it reaches. */
+/* Seconds of the flop of fused attention, at the share of the device's peak that the kernel
+ * reaches. */
 static double seconds_of_flash(const cs_accelerator *device, uint32_t version,
                                const cs_pass_cost *cost, cs_pass pass, double peak)
 {

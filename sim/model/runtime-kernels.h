@@ -61,15 +61,17 @@ extern const char *const cs_loss_kernel_names[];
 typedef struct cs_runtime_kernels {
     bool given;
     bool fused;
-    bool separate_products; /* if fused: linear layers with the same input are separate products */
-    bool written_out;       /* if not fused: GELU is a kernel per step of its formula */
-    bool eager_gate;        /* if fused: a gate's activation and product are not */
-    bool eager_rotary;      /* rotary positions are a kernel per step of their formula */
-    uint32_t flash;         /* cs_flash */
-    uint32_t loss;          /* cs_loss_kernels */
-    cs_time host;           /* host time per operator */
-    cs_time host_call;      /* host time per backward of an operator, or per message; 0: `host` */
-    cs_time host_kernel;    /* host time per kernel, in addition */
+    /* although fused: linear layers with the same input are separate products */
+    bool separate_products;
+    bool written_out; /* if not fused: GELU has a kernel per step of its formula */
+    /* although fused: a gate's activation and product are separate kernels */
+    bool eager_gate;
+    bool eager_rotary;   /* rotary positions have a kernel per step of their formula */
+    uint32_t flash;      /* cs_flash */
+    uint32_t loss;       /* cs_loss_kernels */
+    cs_time host;        /* host time per operator */
+    cs_time host_call;   /* host time per backward of an operator, or per message; 0: `host` */
+    cs_time host_kernel; /* host time per kernel, in addition */
     cs_time host_product_backward; /* host time per backward of a linear layer; 0: `host_call` */
     /* without fused attention: the softmax is one kernel only if samples times heads is a multiple
      * of this; 0: always */
@@ -77,19 +79,20 @@ typedef struct cs_runtime_kernels {
     /* operators per micro-batch that the host starts besides the network's */
     double batch_operators;
     bool launch_blocking; /* the host waits for each kernel before it starts the next */
-    bool graphs;          /* CUDA graphs start all kernels, except those of experts */
+    bool graphs;          /* CUDA graphs start all kernels except experts' kernels */
     /* products of experts are started one by one, with their casts; see also expert-kernels.h */
     bool expert_loop;
-    /* if expert_loop: each expert is modules of its own, and all kernels run on one stream */
+    /* with expert_loop: each expert has its own modules, and all kernels run on one stream */
     bool expert_modules;
-    bool foreach_optimizer; /* updates are a kernel per step of their formula */
+    bool foreach_optimizer; /* updates have a kernel per step of their formula */
     bool counts_zeros;      /* zeros are counted once per step in each tensor of gradients */
     bool fused_experts;     /* one kernel does a product of experts, their activation and casts */
     bool current_scaling;   /* casts to fp8 first look for the largest element */
     bool tokens_once;       /* the dispatcher sends a token once per place, not once per expert */
     bool deterministic;     /* each new tensor is filled before it is written */
     bool eager_ring;        /* ring attention merges partial results operator by operator */
-    /* or ring attention adds each partial result to a sum in the network's type, by one kernel */
+    /* ring attention adds each partial result to a sum in the network's type, with one kernel per
+     * result */
     bool summed_ring;
     bool sums_apart; /* separate weight gradients are added to sums for each micro-batch */
     /* ratio of kernels' times to the times of the device's description, e.g. for older libraries; 0
@@ -192,7 +195,7 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                                         const cs_accelerator *device, const cs_op *op,
                                         const cs_op_cost *cost, cs_precision precision, bool apart);
 
-/* Seconds that the host takes for n kernels of an update, each of which is an operator without a
+/* Seconds that the host takes for n kernels of an update. Each kernel is an operator without a
  * module. */
 double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                                  double n);

@@ -22,8 +22,8 @@ typedef enum cs_halo_of {
     CS_HALO_RETURNED,
 } cs_halo_of;
 
-/* An exchange that an operator makes by itself before its computation; a returned halo comes after
- * it. */
+/* An exchange within an operator, before its computation; a returned halo comes after the
+ * computation. */
 typedef struct cs_inner_exchange {
     cs_exchange_kind kind;
     bool backward;
@@ -56,9 +56,9 @@ typedef struct cs_split_report {
     cs_status status;
     const char *key; /* NULL: no error, or memory ran out */
     char text[512];  /* message, continuing after the key's name */
-    bool sized;      /* whether the value is the size of an axis for which other sizes may fit: */
+    bool sized;      /* whether the value is the size of an axis, and other sizes may fit: */
     cs_layout_axis axis;
-    cs_nearest nearest; /* nearest sizes that the operator which refused the size accepts */
+    cs_nearest nearest; /* nearest sizes for the operator that refused this size */
     cs_error *error;    /* gets the error if memory runs out */
 } cs_split_report;
 
@@ -73,18 +73,21 @@ typedef struct cs_rule_query {
     cs_split_report *report;
 } cs_rule_query;
 
-/* What a rule answers; zeroed: everything is whole. */
+/* The answer of a rule; zeroed: everything is whole. */
 typedef struct cs_rule_answer {
     cs_division inputs[CS_OP_INPUTS_MAX];
     bool partial[CS_OP_INPUTS_MAX]; /* whether its gradient of this whole input is a partial sum */
     cs_division made;               /* division of its result before any exchange */
-    /* division in which it hands its result on; an exchange follows if it differs from `made` */
+    /* division of the result that other operators read; an exchange follows if it differs from
+     * `made` */
     cs_division output;
     /* whether all places hold the same parameters and each computes part of their gradients */
     bool shared;
-    bool copied;     /* the same for neighbours only, as many as there are copies of its result */
-    uint32_t shares; /* of attention: cs_attention.shares; 0: unchanged */
-    bool ring;       /* of attention: whether keys and values go around the places, one per share */
+    /* as `shared`, but only among neighbours, as many as there are copies of its result */
+    bool copied;
+    uint32_t shares; /* cs_attention.shares of an attention; 0: unchanged */
+    /* whether keys and values of an attention go around the places, one per share */
+    bool ring;
     uint32_t n_inner;
     cs_inner_exchange inner[CS_RULE_INNER_MAX];
 } cs_rule_answer;
@@ -170,8 +173,8 @@ bool cs_has_tokens(const cs_rule_query *query, uint32_t input);
 bool cs_feeds_pairs(const cs_rule_query *query, cs_tensor tensor);
 bool cs_feeds_loss(const cs_rule_query *query, cs_tensor tensor);
 
-/* The attention to which a tensor leads through operators that preserve features; NULL: none. Sets
- * *keys to whether it arrives there as keys or values. */
+/* The attention that a tensor leads to, through operators that preserve features; NULL: none. Sets
+ * *keys: whether the tensor arrives there as keys or values. */
 const cs_op *cs_attention_after(const cs_rule_query *query, cs_tensor tensor, bool *keys);
 
 /* Reports an error unless all places get the same number of query heads, and either whole heads of

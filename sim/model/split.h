@@ -52,7 +52,8 @@ typedef struct cs_grid {
     uint32_t expert, expert_tensor; /* their product divides the number of places */
     /* places of GRADIENT that share the optimizer states of weights; divides GRADIENT */
     uint32_t shard;
-    uint32_t expert_shard; /* the same for EXPERT_DATA */
+    /* places of EXPERT_DATA that share the optimizer states of experts; divides EXPERT_DATA */
+    uint32_t expert_shard;
     /* neighbours along the tensor axis with the same heads of keys and values (cs_split_copies);
      * divides `tensor` */
     uint32_t copies;
@@ -157,7 +158,7 @@ typedef struct cs_routing {
 double cs_routing_load(const cs_routing *routing, const char *mixture, uint32_t experts,
                        uint32_t places, double rows);
 
-/* What the tensor axis splits. */
+/* Dimensions that the tensor axis splits. */
 typedef enum cs_tensor_method {
     /* Megatron: output features or heads, then input features, with one reduction after the second;
      * vocabulary of embedding and loss */
@@ -171,18 +172,18 @@ typedef enum cs_tensor_method {
 typedef struct cs_split {
     cs_grid grid;
     cs_tensor_method tensor_method;
-    bool sequence_parallel; /* with PAIRS: outside pairs, tokens are split over the tensor axis */
+    bool sequence_parallel; /* with PAIRS: tokens are split over the tensor axis outside pairs */
     /* whether gathered tokens are saved instead of being gathered again in backward */
     bool keeps_tokens;
     /* whether the tensor axis gathers operands of narrow products before their cast; false: after
      * it */
     bool wide_gathers;
     cs_context_method context_method;
-    /* operator or block before which space is gathered; NULL: where the network no longer has
-     * space */
+    /* operator or block before which space is gathered; NULL: as soon as the network has no space
+     * dimensions any more */
     const char *space_until;
     cs_routing routing; /* routing of tokens to experts */
-    /* samples that a place computes at once, for which rows are drawn; 0 means 1 */
+    /* samples that a place computes at once; rows are drawn for that many; 0 means 1 */
     uint32_t samples;
     bool synchronised_norm; /* whether batch norm sums its statistics over GRADIENT */
 } cs_split;

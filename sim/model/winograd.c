@@ -49,8 +49,8 @@ static double multiplied(const cs_winograd *pass)
     return 2.0 * PLACES * pass->tiles * pass->channels * pass->filters;
 }
 
-/* The time that the device takes for the blocks of a pass, over the time for the same results in
- * full blocks on all multiprocessors. */
+/* The time that the device takes for the blocks of a pass, relative to the same results in full
+ * blocks that keep all multiprocessors busy. */
 static double waves(const cs_winograd *pass, uint32_t multiprocessors)
 {
     const double blocks = ceil(pass->tiles / BLOCK) * ceil(pass->filters / BLOCK);

@@ -34,10 +34,10 @@
  * have in the pass. */
 typedef struct cs_winograd {
     double tiles; /* 0: not possible */
-    /* the pass sums over channels; the gradient of the filters sums over tiles instead */
+    /* channels are summed over, except for the gradient of the filters, which sums over tiles */
     double channels, filters;
-    double flop; /* flop of the definition, which the tiles replace */
-    bool fused;  /* whether a library has one kernel for the whole pass */
+    double flop; /* flop by the definition, which the tiles replace */
+    bool fused;  /* whether one kernel can do the whole pass */
 } cs_winograd;
 
 /* Rates that a device reaches. */
