@@ -6,7 +6,7 @@
  *
  * Operators are in the order of execution, and refer by name to inputs and earlier operators. Keys
  * that follow from the rest are optional: shapes, except result shapes that do not follow from the
- * inputs, as for linear layers and views; and parameters, except those of tables. Optional keys
+ * inputs, as for linear layers and views; and parameters, except in tables. Optional keys
  * that are given must be correct.
  */
 #ifndef CS_WORKLOAD_NET_FILE_H

@@ -5,7 +5,7 @@
  * the network ends as well. A loss that is not the last operator belongs to the layer whose tensor
  * it reads.
  *
- * Times are measured times of the operators' shapes if there are any (op-shape.h), otherwise
+ * Times are measured times of the operators' shapes if available (op-shape.h), otherwise
  * estimates from a device description (accelerator.h), separately for forward, gradients of the
  * input and gradients of the weights. Operators are neither fused nor overlapped. Saved activations
  * count every storage once, at the last layer that reads it (op-cost.h says what each operator
@@ -144,7 +144,7 @@ int64_t cs_net_parameters(const cs_net *net);
 /* The number of trained parameters: all except frozen ones. */
 int64_t cs_net_trained_parameters(const cs_net *net);
 
-/* The number of parameters that compute a token: all except those of experts that do not get the
+/* The number of parameters that compute a token: all except experts that do not get the
  * token. Embeddings count in full, as in the published numbers of Mixtral and Qwen. The second
  * function: multiply-accumulates of one sample. */
 int64_t cs_net_active_parameters(const cs_net *net);

@@ -1,7 +1,7 @@
 /* The cost of an operator of a network, from the shapes that it reads and writes.
  *
  * A flop is one addition or multiplication, so a multiply-accumulate is 2 flop. `macs` counts the
- * multiply-accumulates of convolutions, linear layers (including those of experts), scans, and the
+ * multiply-accumulates of convolutions, linear layers (including experts), scans, and the
  * two products of attention, as reference implementations publish them (some under the name
  * "FLOPS").
  *

@@ -13,12 +13,12 @@
  * Where the paper leaves something open or contradicts itself, the forms here are as follows
  * (topologies/paradl.md has the derivations):
  *   - An epoch of D samples has ceil(D / B) iterations; terms that grow with samples count D times.
- *   - Halos are those of halo.h. A device sends one message to each neighbour that needs rows of
+ *   - Halos are as in halo.h. A device sends one message to each neighbour that needs rows of
  *     the input of a convolution or pooling and, if the input has a gradient, one for rows of the
  *     gradients of the output; the paper's factor 2 is for two such neighbours.
  *   - WU of a pipeline is counted once per iteration, not per epoch (table 3) and not p + S - 1
  *     times per iteration (12).
- *   - Layer-wise messages of filter and channel are those of convolutions and linear layers,
+ *   - Only convolutions and linear layers have the layer-wise messages of filter and channel,
  *     because every device computes all other layers on all channels (section 4.5.2).
  *   - Between the groups of data + filter, each ring sums |w| / p2, in steps of |w| / p.
  *   - Data + spatial has no row in table 3: its messages are the sums of a ring within the group

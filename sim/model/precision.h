@@ -7,7 +7,7 @@
  * Gradients may be summed in float32 instead, as Megatron-LM does with bf16: 2 + 4 + 12.
  * Normalisation statistics and losses are float32 in all precisions.
  *
- * fp8, mxfp8 and nvfp4 are types of the operands of linear layers, including those of experts.
+ * fp8, mxfp8 and nvfp4 are types of the operands of linear layers, including experts.
  * Everything else is as with bf16: activations, gradients, weights with their master copy,
  * attention, embeddings, and linear layers that are marked as wide, i.e. routers and last matrices
  * (DeepSeek-V3, arXiv 2412.19437, section 3.3; Mishra et al., Recipes for pre-training LLMs with

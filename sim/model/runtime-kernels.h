@@ -9,7 +9,7 @@
  *                   flop + bytes, with the same rates for all sizes, misses 2.7 and 37 %. If tiles
  *                   are not known, and for experts: launch + flop / (peak * compute) + bytes /
  *                   (bandwidth * memory). If rows of operands do not start at multiples of 16
- *                   bytes, the peak is that of fp32, because matrix units need such rows (NVIDIA,
+ *                   bytes, the peak of fp32 is used, because matrix units need such rows (NVIDIA,
  *                   Matrix Multiplication Background User's Guide, section 3.2)
  *   fused attention flop / (peak * efficiency), separately for forward and backward, by the
  *                   kernel's version, the size of heads and the keys per query (fused-attention.h)
@@ -29,7 +29,7 @@
  *   in a step       all times are multiplied by a factor of the device: clocks under lasting load,
  *                   caches that the previous kernel has filled
  *
- * The rates are those of the device's description ("training" in facts/devices/), each with its
+ * The rates are from the device's description ("training" in facts/devices/), each with its
  * source; rates that it lacks are taken from its groups of operators. Runtimes that fuse have no
  * separate kernels for the parts of norms, for the activation before a gate, or for dropout before
  * a residual sum. They have one product if several linear layers read the same input, so their
