@@ -32,7 +32,8 @@ const cs_field cs_adapter_fields[] = {
     {0},
 };
 
-/* "self_attn.q_proj" ends with "q_proj" and with "self_attn.q_proj", not with "proj". */
+/* Whether the last dotted parts of `name` are `target`: "self_attn.q_proj" ends with "q_proj" and
+ * with "self_attn.q_proj", but not with "proj". */
 static bool ends_with(const char *name, const char *target)
 {
     const size_t length = strlen(name), cut = strlen(target);
@@ -49,9 +50,10 @@ static bool is_among(const cs_list *names, const cs_op *op)
     return is;
 }
 
-/* Bytes of a frozen weight of a linear layer of `columns` features of its input; 0: those of the
- * network's precision. bitsandbytes, bitsandbytes/functional.py: quantize_4bit has blocks of 64,
- * and with compress_statistics blocks of 256 of their scales; Linear8bitLt scales rows. */
+/* Bytes per frozen weight of a linear layer with `columns` input features; 0: the bytes of the
+ * network's precision. bitsandbytes, bitsandbytes/functional.py: quantize_4bit has a scale per
+ * block of 64 weights, and with compress_statistics quantises these scales in blocks of 256;
+ * Linear8bitLt has a scale per row. */
 static double stored_bytes(const cs_adapters *adapters, const cs_op *op, double columns)
 {
     if (op->kind != CS_OP_LINEAR || op->tied || is_among(&adapters->base_wide, op))
@@ -68,7 +70,7 @@ static double stored_bytes(const cs_adapters *adapters, const cs_op *op, double 
     }
 }
 
-/* ---- what is wrong with targets ---- */
+/* ---- checking targets ---- */
 
 static const char *last_part(const char *name)
 {
@@ -115,7 +117,8 @@ static cs_status check_target(const cs_net *net, const char *target, const cs_js
     return found > 0 ? CS_OK : refuse(net, target, place, error);
 }
 
-/* A network without the default of base_wide has its last matrix elsewhere. */
+/* Checks that each name in a list is the end of a linear layer's name. The default of base_wide,
+ * LAST_MATRIX, may be missing: some networks name their last matrix otherwise. */
 static cs_status check_names(const cs_net *net, const cs_list *names, const char *key,
                              const cs_json_place *up, cs_error *error)
 {
@@ -132,14 +135,15 @@ static cs_status check_names(const cs_net *net, const cs_list *names, const char
     return status;
 }
 
-/* ---- the network again ---- */
+/* ---- copying the network ---- */
 
 typedef struct copying {
     const cs_net *from;
     cs_net *to;
     const cs_adapters *adapters;
-    cs_tensor *tensors; /* per tensor: the same one, with what its adapter adds */
-    uint32_t *ops;      /* per operator: the same one */
+    /* per tensor: the same tensor in the copy, including the adapter's result */
+    cs_tensor *tensors;
+    uint32_t *ops; /* per operator: the same operator in the copy */
 } copying;
 
 static void copy_input(copying *c, cs_tensor tensor)
@@ -156,7 +160,7 @@ static void copy_input(copying *c, cs_tensor tensor)
         c->tensors[tensor] = cs_net_token_ids(c->to, info->shape.dims[0]);
 }
 
-/* y + B A x */
+/* Adds the adapter of a linear layer that computes y from x; returns y + B A x. */
 static cs_tensor add_adapter(copying *c, const char *name, cs_tensor x, cs_tensor y)
 {
     uint32_t mark = cs_net_enter(c->to, name);

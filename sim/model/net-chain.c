@@ -12,7 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Adds what Muon updates of an operator; returns how many elements these are. */
+/* Adds the matrices of operator p that Muon updates, and the seconds of their update, to the layer;
+ * returns the number of elements that Muon updates in p. */
 static int64_t add_matrices(const cs_divided_net *d, const cs_net_options *how, uint32_t p,
                             cs_net_layer *layer)
 {
@@ -62,7 +63,8 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
            cs_sum_add(&layer->narrowed_bytes, cost->narrowed_bytes);
 }
 
-/* What is left out of the forward of a layer when it runs again. */
+/* Finds the part of a layer's forward that is skipped when the layer is recomputed: the operators
+ * from repeat_end on. */
 static void find_skipped(const cs_net *net, cs_piece_seconds *seconds, cs_net_layer *layer)
 {
     for (uint32_t p = layer->repeat_end; p < layer->end; p++) {
@@ -73,8 +75,8 @@ static void find_skipped(const cs_net *net, cs_piece_seconds *seconds, cs_net_la
     }
 }
 
-/* What the layer hands on besides what it writes: the carried tensor, from where it is written to
- * where it is last read. */
+/* Bytes that the layer hands on besides its own output: the carried tensor, between the layer that
+ * writes it and the last layer that reads it. */
 static int64_t handed_past(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
 {
     const cs_op *last = &net->ops[layer->end - 1];
@@ -83,12 +85,12 @@ static int64_t handed_past(const cs_net *net, const cs_net_options *how, const c
         return 0;
     for (uint32_t p = layer->end; p < net->n_ops; p++)
         if (net->ops[p].output == net->carried)
-            return 0; /* it is not there yet */
+            return 0; /* not written yet */
     return cs_tensor_bytes(net, net->carried, how->batch_size, how->precision);
 }
 
-/* Changes what an operator costs to what its kernels in a runtime do. Gradients that are made apart
- * are added by other kernels (kept.h). */
+/* Changes the cost of an operator to the cost of its kernels in a runtime. If gradients of weights
+ * are separate tensors, other kernels add them to the sums (kept.h). */
 static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const cs_op *op,
                             cs_op_cost *cost)
 {
@@ -124,9 +126,9 @@ static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_n
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
-        int64_t estimated = 0; /* parameters whose update was not measured, */
-        uint32_t tensors = 0;  /* and of how many tensors they are */
-        int64_t muon = 0;      /* those that Muon updates */
+        int64_t estimated = 0; /* parameters whose update was not measured */
+        uint32_t tensors = 0;  /* tensors that hold these parameters */
+        int64_t muon = 0;      /* parameters that Muon updates */
         cs_host_work host = {0};
         layer->repeat_end = how->early_stop ? layer->first : layer->end;
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
@@ -146,7 +148,8 @@ static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_n
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 ||
                     cs_sum_add(&estimated, cost.weights + cost.biases - cost.frozen));
-            if (times.update < 0 && !net->ops[p].frozen) /* tensors that an estimate updates */
+            /* count the tensors whose update is estimated */
+            if (times.update < 0 && !net->ops[p].frozen)
                 tensors += (uint32_t)(cost.weights > 0) + (uint32_t)(cost.biases > 0);
             muon += how->muon.steps > 0 ? add_matrices(d, how, p, layer) : 0;
             fits = fits && cs_net_kept_visit(net, how, p, i, &cost, of, layer);
@@ -166,7 +169,8 @@ static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_n
     return fits;
 }
 
-/* Forward of a run comes in front of the backward of its last operator that does anything. */
+/* Adds the recomputation of each run to the backward of the run's last operator that is not a view:
+ * the run's forward comes before that backward. */
 static void repeat_runs(const cs_net *net, cs_net_counts *of, cs_net_chain *chain)
 {
     for (uint32_t i = 0; i < chain->n_layers; i++) {
@@ -202,7 +206,8 @@ static cs_status find_runs(const cs_net *net, const cs_net_options *how, const c
     return status;
 }
 
-/* CS_INVALID for a name that means no operator. */
+/* Finds the operators whose saved activations are offloaded. CS_INVALID for a name that means no
+ * operator. */
 static cs_status find_offloads(const cs_net *net, const cs_net_options *how, bool *offloads,
                                cs_error *error)
 {
@@ -279,7 +284,8 @@ static cs_status count_layers(const cs_divided_net *d, const cs_net_options *how
     return CS_OK;
 }
 
-/* Room for those of each operator. */
+/* Allocates room for the Muon matrices of each layer, at most one entry per operator; false if
+ * memory runs out. */
 static bool allocate_matrices(const cs_net_options *how, cs_net_chain *chain)
 {
     bool enough = true;

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* Of an operator's output its name; inputs of the network are "input", "input.1", ... */
+/* The name of a tensor: the operator that writes it, or "input", "input.1", ... for inputs of the
+ * network. */
 static const char *name_of(const cs_net *net, cs_tensor tensor, char text[CS_NET_NAME_BYTES])
 {
     const uint32_t writer = cs_net_writer(net, tensor);
@@ -37,7 +38,8 @@ static bool add_window(cJSON *object, const cs_op *op)
            cJSON_AddNumberToObject(object, "groups", op->groups);
 }
 
-/* What operators of mixtures and of attention have besides their shapes; 0 is left out. */
+/* Adds the attributes of an operator besides its shapes, e.g. of attention and of mixtures of
+ * experts; values of 0 are left out. */
 static bool add_attributes(cJSON *object, const cs_op *op)
 {
     const struct {
@@ -66,7 +68,7 @@ static bool add_attributes(cJSON *object, const cs_op *op)
     return done;
 }
 
-/* What is so or not; what is not is left out. */
+/* Adds the boolean attributes that are true; false is left out. */
 static bool add_flags(cJSON *object, const cs_op *op)
 {
     const struct {
@@ -173,7 +175,7 @@ bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON 
     return done;
 }
 
-/* ---- all values, for people and programs ---- */
+/* ---- all computed values, for people and programs ---- */
 
 typedef struct figure {
     const char *key;

@@ -7,7 +7,7 @@
 
 typedef struct input_entry {
     const char *name;
-    cs_list shape; /* uint32_t */
+    cs_list shape; /* elements: uint32_t */
     bool ids, loaded;
 } input_entry;
 
@@ -26,7 +26,7 @@ static const cs_field input_fields[] = {
 typedef struct reader {
     cs_net *net;
     cs_error *error;
-    cs_arena arena; /* of entries, and of the names of inputs */
+    cs_arena arena; /* owns the entries and the names of inputs */
     const char **inputs;
     cs_tensor *tensors;
     uint32_t n_inputs;
@@ -76,7 +76,8 @@ static cs_status find_inputs(const reader *r, cs_op_making *m)
     return CS_OK;
 }
 
-/* Names begin with that of the block where they have one. */
+/* Enters the operator's block. If the operator's name begins with the block's name, that part is
+ * removed. */
 static void enter_block(cs_op_making *m, const char *layer)
 {
     cs_net *net = m->net;
@@ -92,7 +93,7 @@ static void enter_block(cs_op_making *m, const char *layer)
     }
 }
 
-/* ---- all ---- */
+/* ---- operators, layers, networks ---- */
 
 static cs_status read_operator(reader *r, const cJSON *value, const char *layer,
                                const cs_json_place *place)
@@ -115,7 +116,7 @@ static cs_status read_operator(reader *r, const cJSON *value, const char *layer,
     return cs_op_make(&m);
 }
 
-/* Of a network or a layer, which may have other keys besides. */
+/* Checks the name of a network or a layer; other keys of the object are not looked at. */
 static cs_status check_name(const cJSON *object, const cs_json_place *up, cs_error *error)
 {
     const cs_json_place place = {.up = up, .key = "name"};

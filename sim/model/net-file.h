@@ -1,12 +1,13 @@
-/* Networks as JSON: the operators of each layer with what they read, as `sim model --json` prints
- * them and `sim model --output` puts them into a model file (docs/reference/model-file.md).
+/* Networks as JSON: the operators of each layer and their inputs, as `sim model --json` prints them
+ * and `sim model --output` writes them to a model file (docs/reference/model-file.md).
  *
  *     {"name": ..., "inputs": [{"name": "input", "shape": [3, 224, 224]}],
  *      "layers": [{"operators": [{"name": "conv1", "kind": "conv", "inputs": ["input"], ...}]}]}
  *
- * Operators stand in the order of execution and read inputs and operators before them, by name.
- * What follows from the rest need not be there: shapes, but for what a layer or a view makes of its
- * input, and parameters, but for those of tables. What is there has to be right.
+ * Operators are in the order of execution, and refer by name to inputs and earlier operators. Keys
+ * that follow from the rest are optional: shapes, except result shapes that do not follow from the
+ * inputs, as for linear layers and views; and parameters, except in tables. Optional keys
+ * that are given must be correct.
  */
 #ifndef CS_WORKLOAD_NET_FILE_H
 #define CS_WORKLOAD_NET_FILE_H
@@ -15,20 +16,21 @@
 
 #include <cjson/cJSON.h>
 
-/* Whether a document is a network in this form. */
+/* Whether a JSON document is a network in this form. */
 bool cs_net_is_file(const cJSON *root);
 
-/* Reads one. CS_INVALID, with the place, for what is missing or cannot be. */
+/* Reads a network. CS_INVALID, with the place, for keys that are missing or values that are
+ * impossible. */
 CS_MUST_CHECK cs_status cs_net_read(const cJSON *root, const cs_json_place *place, cs_net *net,
                                     cs_error *error);
 
-/* Adds "inputs", and "carried" if a tensor is carried; and to each of the "layers" of a document, which
- * are the chain's layers, its "operators". False when memory runs out. */
+/* Adds "inputs" to a document, "carried" if a tensor is carried, and "operators" to each of its
+ * "layers", which are the layers of the chain. False if memory runs out. */
 bool cs_net_operators_write(const cs_net *net, const cs_net_chain *chain, cJSON *root);
 
-/* A network and its chain as JSON, with all values that are computed from the architecture: totals,
- * and per layer its operators: kind, shapes, parameters, flop of the three passes, bytes moved,
- * kept, workspace, seconds. Keys end in their unit. NULL when memory runs out. */
+/* Writes a network and its chain as JSON with all values computed from the architecture: totals,
+ * and per layer its operators with kind, shapes, parameters, flop of the three passes, bytes moved,
+ * saved activations, workspace and seconds. Keys end in their unit. NULL if memory runs out. */
 cJSON *cs_net_json(const cs_net *net, const cs_net_options *options, const cs_net_chain *chain);
 
 #endif

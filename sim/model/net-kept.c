@@ -7,14 +7,15 @@ static bool is_discarded(const cs_net_counts *of, const cs_net_storage *at, uint
     return at->writer != CS_NO_TENSOR && of->discards[at->writer] && at->writer >= first_of_layer;
 }
 
-/* Operator p needs what an operator of a run makes. */
+/* Records that operator p needs a result of a recomputed run, the run of `writer`. */
 static void need(const cs_net_counts *of, uint32_t writer, uint32_t p)
 {
     uint32_t *last = &of->needed[of->runs[writer] - 1];
     *last = p > *last ? p : *last;
 }
 
-/* Whether its writer runs again as well as operator p of the layer does. */
+/* Whether the operator that writes a storage is recomputed too, in the run of operator p or in
+ * another run of the layer. */
 static bool is_made_again(const cs_net_counts *of, const cs_net_storage *at, uint32_t p,
                           const cs_net_layer *layer)
 {
@@ -30,7 +31,8 @@ static bool keeps(const cs_net *net, const cs_net_options *how, uint32_t p, uint
                                  : cost->keeps_input && !cs_kept_again(net, op, input, &how->kept);
 }
 
-/* Adds to what a layer keeps, of a tensor that may be large enough for the host. */
+/* Adds bytes to the layer's saved activations, and to its host bytes if the tensor is offloaded and
+ * large enough. */
 static bool keep_bytes(const cs_net_options *how, cs_net_layer *layer, int64_t bytes,
                        bool offloaded)
 {
@@ -75,15 +77,15 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
     }
 }
 
-/* Memory of what a run makes again, which is there during its backward. `p` is one of its
- * operators, and those behind it are to be counted. */
+/* Adds bytes that the run of operator p makes again and holds during its backward. */
 static bool hold_run(const cs_net_counts *of, uint32_t p, int64_t bytes)
 {
     return cs_sum_add(&of->held[of->runs[p] - 1], bytes);
 }
 
-/* From the backward of the last operator that needs the run, or of its own last one, to that of its
- * first one. */
+/* Adds the bytes that a run holds to the workspaces of all operators whose backward runs meanwhile:
+ * from the last operator that needs the run, or the run's last operator, back to the run's first
+ * operator. */
 static bool spread_held(const cs_net *net, cs_net_counts *of)
 {
     bool fits = true;
@@ -95,7 +97,8 @@ static bool spread_held(const cs_net *net, cs_net_counts *of)
     return fits;
 }
 
-/* Whether a product reads what is discarded, or gathered of it: it casts that again. */
+/* Whether a product has to cast its input again because the input, or the tensor it was gathered
+ * from, is discarded. */
 static bool casts_again(const cs_net *net, const cs_net_counts *of, uint32_t p,
                         uint32_t first_of_layer)
 {
@@ -105,7 +108,7 @@ static bool casts_again(const cs_net *net, const cs_net_counts *of, uint32_t p,
     return is_discarded(of, at, first_of_layer);
 }
 
-/* What an operator keeps that is no tensor of the network. */
+/* Counts the bytes that an operator keeps besides tensors of the network. */
 static bool keep_extra(const cs_net *net, const cs_net_options *how, const cs_net_counts *of,
                        uint32_t p, const cs_op_cost *cost, cs_net_layer *layer)
 {
@@ -128,7 +131,8 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && cs_sum_add(&chain->kept_bytes, carried);
 }
 
-/* Where backward does not gather again, the whole cast is kept, or there while its run is. */
+/* Counts the rest of a gathered cast if backward does not gather it again: the rest is kept, or
+ * held by a run if the operator that casts it is recomputed. */
 static bool hold_cast(const cs_net_options *how, const cs_gathered_bytes *bytes,
                       cs_net_layer *layer, const cs_net_counts *of)
 {
@@ -139,7 +143,8 @@ static bool hold_cast(const cs_net_options *how, const cs_gathered_bytes *bytes,
                : keep_bytes(how, layer, rest, of->offloads[bytes->caster]);
 }
 
-/* The part that this place had is kept, or made again for the gather. */
+/* Keeps the part that this place had before the gather. A part that is discarded is recomputed
+ * before the second gather. */
 static void keep_part(const cs_net *net, uint32_t p, const cs_gathered_bytes *bytes,
                       const cs_net_layer *layer, const cs_net_counts *of)
 {
@@ -152,9 +157,9 @@ static void keep_part(const cs_net *net, uint32_t p, const cs_gathered_bytes *by
     from->discarded = true;
 }
 
-/* What is gathered again in backward is there from the last operator that reads it to the first
- * one. Beside a computation it arrives in a buffer of its own, which is no workspace of the layer.
- * */
+/* Adds the bytes that backward gathers again to the workspaces, from the last operator that reads
+ * them back to the first operator that keeps them. A gather that overlaps a computation fills a
+ * separate buffer, which is not part of the layer's workspace. */
 static bool move_gathered(const cs_net_local *local, const cs_net_options *how, cs_net_chain *chain,
                           const cs_net_counts *of)
 {
@@ -183,7 +188,8 @@ static bool move_gathered(const cs_net_local *local, const cs_net_options *how, 
     return fits;
 }
 
-/* Rows of neighbours are kept where the input is that they belong to, or come again in a run. */
+/* Counts the neighbours' rows that operator p reads: they are saved together with the input, or
+ * received again in a recomputed run. */
 static bool keep_halo(const cs_net_local *local, const cs_net_options *how, uint32_t p,
                       cs_net_layer *layer, const cs_net_counts *of)
 {
@@ -198,7 +204,8 @@ static bool keep_halo(const cs_net_local *local, const cs_net_options *how, uint
                              : cs_sum_add(&layer->kept_bytes, bytes);
 }
 
-/* Gradients of such rows are there while the operator runs backward. */
+/* Counts the neighbours' rows that operators read, and the gradients of such rows while the
+ * operator runs backward. */
 static bool add_halos(const cs_net_local *local, const cs_net_options *how, cs_net_chain *chain,
                       const cs_net_counts *of)
 {
@@ -211,7 +218,7 @@ static bool add_halos(const cs_net_local *local, const cs_net_options *how, cs_n
     return fits;
 }
 
-/* Whether operator p keeps the storage. */
+/* Whether operator p saves the storage for its backward. */
 static bool keeps_storage(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t s)
 {
     const cs_op *op = &net->ops[p];
@@ -226,12 +233,14 @@ static bool keeps_storage(const cs_net *net, const cs_net_options *how, uint32_t
     return kept;
 }
 
-/* Each run of the layer that keeps the storage has it again while it runs backward. */
+/* Adds the storage to each run of the layer that keeps it: the run holds it again while it runs
+ * backward. */
 static bool hold_storage(const cs_net *net, const cs_net_options *how, uint32_t s, uint32_t end,
                          const cs_net_counts *of)
 {
     const cs_net_storage *at = &of->storages[s];
-    uint32_t held = at->discarded ? of->runs[at->writer] : 0; /* the latest run that has it */
+    /* the latest run that has the storage already */
+    uint32_t held = at->discarded ? of->runs[at->writer] : 0;
     bool fits = true;
     for (uint32_t p = at->writer; fits && p < end; p++) {
         if (of->runs[p] == held || of->runs[p] == 0 || !keeps_storage(net, how, p, s))
@@ -242,7 +251,8 @@ static bool hold_storage(const cs_net *net, const cs_net_options *how, uint32_t 
     return fits;
 }
 
-/* Runs keep what they read of others; what they make for themselves is made again. */
+/* Counts the saved storages. A run saves the tensors that it reads from other operators, and
+ * recomputes the tensors that only the run itself reads. */
 static bool keep_storages(const cs_net *net, const cs_net_options *how, cs_net_counts *of,
                           cs_net_chain *chain)
 {

@@ -14,8 +14,9 @@ static bool reads_input(const cs_net *net, const cs_op *op, const uint32_t *writ
     return reads;
 }
 
-/* The position of the last operator that reads what the one at p writes, but for what is handed
- * past the others. */
+/* The position of the last operator that reads the output of operator p; n_ops for an output of the
+ * network. p itself for a side loss, and for the carried tensor, which is handed past the operators
+ * in between. */
 static uint32_t last_reader(const cs_net *net, uint32_t p)
 {
     if (cs_net_is_carried(net, net->ops[p].output))
@@ -56,7 +57,8 @@ static bool only_views(const cs_net *net, uint32_t first, uint32_t end)
     return only;
 }
 
-/* Views at the end have no layer behind them: they join the one before. */
+/* Joins layers that consist only of views to the next layer, or to the previous layer at the end of
+ * the network. Returns the number of layers. */
 static uint32_t join_views(const cs_net *net, uint32_t *ends, uint32_t n)
 {
     uint32_t kept = 0;
@@ -105,7 +107,7 @@ cs_status cs_net_layers_make(const cs_net *net, cs_granularity granularity, cs_n
     uint32_t *ends = cs_arena_alloc(&chain->arena, net->n_ops, sizeof(*ends));
     CS_TRY(ends ? find_ends(net, ends, &n, error) : cs_error_no_memory(error));
     n = join_views(net, ends, n);
-    if (granularity == CS_GRANULARITY_BLOCK) { /* keep ends where another block starts */
+    if (granularity == CS_GRANULARITY_BLOCK) { /* keep only the ends where another block starts */
         uint32_t kept = 0;
         for (uint32_t i = 0; i < n; i++)
             if (i + 1 == n || cs_net_block_from(net, ends[i]) != net->ops[ends[i] - 1].block)
@@ -141,11 +143,11 @@ void cs_net_layers_move(const cs_net_local *local, cs_net_chain *chain)
 
 /* ---- articulation points ---- */
 
-/* Every path leads through the node at position p just when no edge starts before p and ends after
- * it, whichever topological order it is: such an edge can be made into a path past p, and a path
- * past p has such an edge. A virtual input feeds the nodes that read an input, a virtual output
- * reads those that no one reads. One pass in order, with the furthest end of all edges that start
- * before p. */
+/* Every path contains the node at position p if and only if no edge starts before p and ends after
+ * it, in any topological order: such an edge can be extended to a path that bypasses p, and a path
+ * that bypasses p has such an edge. A virtual input feeds the nodes that read an input; a virtual
+ * output reads the nodes that no other node reads. A single pass in order keeps the furthest end of
+ * all edges that start before p. */
 uint32_t cs_articulation_find(const uint32_t *last_reader, uint32_t n, uint32_t last_fed,
                               uint32_t *ends)
 {

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tensor of the whole network as the place has it, in one of its layouts. */
+/* A tensor of the whole network as this place holds it, in one of its layouts. */
 typedef struct version {
     cs_tensor_layout layout;
-    uint32_t partial; /* bit 1 << cs_layout_axis: its readers leave partial gradients */
-    cs_tensor tensor; /* of the local network */
-    uint32_t next;    /* another one of the same tensor, CS_NO_TENSOR at the end */
+    /* bits 1 << cs_layout_axis: axes along which its readers leave partial gradients */
+    uint32_t partial;
+    cs_tensor tensor; /* tensor of the local network */
+    uint32_t next;    /* next version of the same tensor; CS_NO_TENSOR: none */
 } version;
 
 typedef struct maker {
@@ -24,11 +25,11 @@ typedef struct maker {
     cs_net_local *made;
     version *versions;
     uint32_t n_versions, cap_versions;
-    uint32_t *first;    /* per tensor: its version as it is handed on */
-    uint32_t *local_of; /* per operator: the local one */
+    uint32_t *first;    /* per tensor: the version that its writer hands on */
+    uint32_t *local_of; /* per operator: its operator in the local network */
 } maker;
 
-/* What the rules of all axes say of an operator. */
+/* The answers of the rules of all axes for one operator, combined. */
 typedef struct divided_op {
     cs_tensor_layout inputs[CS_OP_INPUTS_MAX], made, output;
     uint32_t partial[CS_OP_INPUTS_MAX];
@@ -75,7 +76,7 @@ static void find_links(maker *m)
     free(filled);
 }
 
-/* ---- what the local network is made of ---- */
+/* ---- parts of the local network ---- */
 
 static uint32_t axis_size(const maker *m, cs_layout_axis axis)
 {
@@ -134,25 +135,25 @@ static void push_exchange(maker *m, cs_op_exchange exchange)
 
 /* ---- exchanges from layouts ---- */
 
-/* The bias that it adds has a gradient. */
+/* weight_moves: the bias that an exchange adds has a gradient. */
 const cs_operator cs_operator_exchange = {
     .name = "exchange",
     .group = "elementwise",
     .each = {.weight_moves = 1},
 };
 
-/* A change of layout, of a tensor of the whole network of that shape. */
+/* A change of a tensor's layout; `shape` is the tensor's shape in the whole network. */
 typedef struct change {
     cs_shape shape;
     cs_tensor_layout from, to;
     bool operand,
-        gradient; /* what is gathered forward, backward, is the operand of a linear layer */
+        gradient; /* the tensor gathered forward (backward) is an operand of a linear layer */
 } change;
 
-/* Adds the exchange along one axis, if any. Bytes are counted before a sum, after a gather, and
- * of an all-to-all at the side of the busiest place. Tensor-parallel places gather operands that were
- * cast (TransformerEngine, pytorch/distributed.py: gather_along_first_dim with a quantizer), unless
- * the split says otherwise. */
+/* Adds the exchange along one axis, if one is needed. Its size is counted before a sum, after a
+ * gather, and on the larger side of an all-to-all (the busiest place). Tensor-parallel places
+ * gather operands after they were cast (TransformerEngine, pytorch/distributed.py:
+ * gather_along_first_dim with a quantizer), unless the split says otherwise. */
 static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layout_axis axis,
                       bool backward)
 {
@@ -176,8 +177,8 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .elements = gathers || busiest ? got : sent});
 }
 
-/* Changes the layout of a local tensor for operator `origin`. `biases` are added to what comes out.
- * */
+/* Changes the layout of a local tensor for operator `origin` and adds `biases` to it; returns the
+ * new tensor. */
 static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t partial,
                           uint32_t origin, int64_t biases)
 {
@@ -221,7 +222,8 @@ static bool is_narrowed(const cs_op *op)
     return cs_op_is_product(op) && !op->wide;
 }
 
-/* The local tensor in the layout that operator p needs of a tensor. */
+/* Returns the local tensor in the layout that operator p needs; adds an exchange if that layout
+ * does not exist yet. */
 static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout *layout,
                              uint32_t partial, uint32_t p)
 {
@@ -239,7 +241,7 @@ static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout 
     return made.tensor;
 }
 
-/* ---- operators ---- */
+/* ---- local operators ---- */
 
 static cs_split_way way_of(const cs_split *split, cs_layout_axis axis)
 {
@@ -292,9 +294,10 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
     }
 }
 
-/* In each step but the last, keys and values go on to the next place. Backward begins with those
- * of the last step and takes them back; with them, a step later, go their gradients, which are
- * complete when they come home. */
+/* Adds the shifts of ring attention. In forward, keys and values move to the next place in each
+ * step except the last. Backward starts with the keys and values of the last step and moves them
+ * back; their gradients follow one step later and are complete when they are back at their own
+ * place. */
 static void push_ring(maker *m)
 {
     const cs_net *net = &m->made->net;
@@ -320,10 +323,10 @@ static void push_ring(maker *m)
     }
 }
 
-/* Rows of what an operator reads or makes, of its neighbours along an axis: as many as any place
- * has, though those at the edges of an image have neighbours on one side only. Other directions
- * that were exchanged before have brought rows already, which are handed on: so corners come along.
- * */
+/* Adds the exchange of halo rows with the neighbours along one axis, for a tensor that the operator
+ * reads or makes. Every place counts as many rows as the place with the most, although a place at
+ * the edge of an image has a neighbour on one side only. Rows that were received earlier, along
+ * other axes, are handed on, so corners are included. */
 static void push_halo(maker *m, const divided_op *d, uint32_t i)
 {
     const cs_inner_exchange *inner = &d->inner[i];
@@ -366,9 +369,9 @@ static void push_inner(maker *m, const divided_op *d)
     }
 }
 
-/* Synchronised batch norm: sums of the values and of their squares, and backward of the gradients
- * and of their products with the values, a float32 per channel each (Zhang et al., CVPR 2018,
- * section 3.2). */
+/* Adds the exchanges of synchronised batch norm: forward sums the values and their squares,
+ * backward sums the gradients and their products with the values, each a float32 per channel (Zhang
+ * et al., CVPR 2018, section 3.2). */
 static void push_statistics(maker *m)
 {
     const uint32_t p = m->made->net.n_ops - 1;
@@ -386,7 +389,8 @@ static void push_statistics(maker *m)
                                           .elements = 2 * (int64_t)shape->dims[0]});
 }
 
-/* The operator itself, in the layouts that it reads and makes. */
+/* Adds the local operator itself. Its inputs and its result have the layouts that its rules ask
+ * for. */
 static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *biases_left)
 {
     const cs_op *of = &m->net->ops[p];
@@ -419,7 +423,7 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
     bool partial = false;
     for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++)
         partial |= axis_size(m, (cs_layout_axis)axis) > 1 && d->made.axes[axis].part == CS_PARTIAL;
-    if (partial && !kind->of_experts) { /* added to the sum */
+    if (partial && !kind->of_experts) { /* the exchange adds the bias to the sum */
         *biases_left = op.biases;
         op.biases = 0;
     }
@@ -468,7 +472,7 @@ static void add_operator(maker *m, uint32_t p)
 
 /* ---- inputs ---- */
 
-/* Each place loads its part of an image. */
+/* Divides an image: each place loads its own part. */
 static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layout)
 {
     for (cs_layout_axis axis = CS_LAYOUT_SPACE_X; axis <= CS_LAYOUT_SPACE_Z; axis++) {
@@ -524,7 +528,7 @@ static void add_input(maker *m, cs_tensor tensor)
     add_version(m, tensor, &in);
 }
 
-/* ---- all ---- */
+/* ---- the whole local network ---- */
 
 static void check_axes(maker *m)
 {
@@ -572,7 +576,7 @@ static void make_network(maker *m)
         out_of_memory(m);
 }
 
-/* Whether the split fits; fills the report where it does not. */
+/* Makes the local network; fills the report if the split does not fit. */
 static cs_status make_or_refuse(const cs_net *net, const cs_split *split, uint32_t place,
                                 cs_net_local *local, cs_split_report *report)
 {
@@ -593,7 +597,7 @@ static cs_status make_or_refuse(const cs_net *net, const cs_split *split, uint32
     return report->status;
 }
 
-/* ---- what would be right ---- */
+/* ---- proposing sizes that fit ---- */
 
 static uint32_t *size_of_axis(cs_grid *grid, cs_layout_axis axis)
 {
@@ -613,9 +617,10 @@ static uint32_t *size_of_axis(cs_grid *grid, cs_layout_axis axis)
     }
 }
 
-/* From a number that one operator takes to the next one in its direction that all do: where it is
- * refused, by another operator, that one says where to go on. Where nothing says so, the number
- * stays what it was, below, and is none, above. */
+/* From a size that one operator accepts, finds the next size in the same direction that all
+ * operators accept: if another operator refuses a size, its report says which size to try next. If
+ * it does not say so, returns the first size when searching below, and 0 (none) when searching
+ * above. */
 static uint32_t taken_by_all(const cs_net *net, const cs_split *split, cs_layout_axis axis,
                              uint32_t number, bool above)
 {
@@ -638,8 +643,8 @@ static uint32_t taken_by_all(const cs_net *net, const cs_split *split, cs_layout
     return above ? 0 : number;
 }
 
-/* A number that all operators take, and, because the devices may not, those below it: first the
- * nearest ones, then halves. */
+/* Proposes a size that all operators accept, and smaller sizes in case the number of devices does
+ * not allow it: first the nearest smaller numbers, then halves. */
 static void propose(const cs_split *split, const cs_split_report *report, uint32_t number,
                     uint32_t least, cs_error *error)
 {
@@ -658,8 +663,9 @@ static void propose(const cs_split *split, const cs_split_report *report, uint32
     }
 }
 
-/* "must divide the 12 heads of NAME (got 8): 6 or 12 would"; in a scenario, the numbers are
- * proposed. Where a limit is named that all operators take, it is not said twice. */
+/* Reports why a split does not fit, and which sizes would: "must divide the 12 heads of NAME (got
+ * 8): 6 or 12 would". In a scenario, these sizes are also proposed as corrections. A limit in the
+ * message that all operators accept is not repeated. */
 static cs_status report_mistake(const cs_split *split, const cs_split_report *report,
                                 const cs_json_place *at, cs_error *error)
 {

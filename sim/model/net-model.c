@@ -10,7 +10,7 @@
 
 const char *const cs_granularity_names[] = {"layer", "block", NULL};
 
-/* Where the times come from. */
+/* Writes where the times come from. */
 static void describe_times(const cs_net_options *how, const cs_net_chain *chain, char *source,
                            char *hardware, size_t size)
 {
@@ -36,8 +36,8 @@ static void describe_times(const cs_net_options *how, const cs_net_chain *chain,
         cs_text_format(hardware, size, "%s", how->measured->device);
 }
 
-/* The share of what an operator multiplies that is no padding of experts up to their capacity:
- * routed rows, at most all, by the rows that their dispatch made. */
+/* The share of an operator's multiplications that is not padding of experts up to their capacity:
+ * routed rows over rows made by the dispatch, at most 1. */
 static double useful_share(const cs_net *net, uint32_t p)
 {
     if (net->ops[p].kind != CS_OP_GROUPED_LINEAR)
@@ -50,8 +50,8 @@ static double useful_share(const cs_net *net, uint32_t p)
     return fmin(1, (double)cs_net_tensor(net, net->ops[p].inputs[1])->elements / rows);
 }
 
-/* Products of forward and backward together by those of forward: 3, but for gradients that are not
- * needed where weights are frozen. */
+/* The number of products in a whole pass per product in forward: 3, or less if frozen weights make
+ * some gradients unnecessary. */
 static double passes_of(const cs_net *net, const cs_op *op)
 {
     const bool gradient = cs_op_makes_gradient(net, op, 0);
@@ -72,10 +72,10 @@ static double useful_flop(const cs_net *net)
     return all ? 3 * 2 * sum : 2 * sum;
 }
 
-/* The usual count of work in training: of the products (convolutions, linear layers, attention),
- * each of which has two more of its size backward. The rest of the operators is small change, and
- * a kernel that computes forward again does it to save memory (Chowdhery et al., PaLM, JMLR 2023,
- * appendix B). */
+/* Fills the work of training as it is usually counted: only products (convolutions, linear layers,
+ * attention), each with two more of the same size in backward. All other operators are negligible.
+ * A repeated forward does not count, because it only saves memory (Chowdhery et al., PaLM, JMLR
+ * 2023, appendix B). */
 static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model *model)
 {
     cs_model_work *work = &model->work;
@@ -118,8 +118,8 @@ static cs_status describe(const cs_divided_net *d, const cs_net_options *how,
     return CS_OK;
 }
 
-/* Not in the last block of several, with the loss, whose backward is next: its forward does not run
- * again, and nothing of it is offloaded. */
+/* Whether a layer comes before the last block, or the network has only one block. The last block of
+ * several, with the loss, is neither recomputed nor offloaded, because its backward comes next. */
 static bool is_in_front(const cs_net *net, const cs_net_layer *layer)
 {
     return net->n_blocks == 1 || cs_net_block_from(net, layer->first) + 1 < net->n_blocks;
@@ -185,13 +185,15 @@ static cs_status fill_matrices(const cs_net_options *how, const cs_net_layer *fr
         fits = cs_time_from_seconds(of->seconds, &made->update) &&
                cs_time_mul(made->update, of->n, &all) && cs_time_add(sum, all, &sum);
     }
-    to->update = sum > to->update ? sum : to->update; /* by what was rounded */
+    /* not less than the sum of the rounded times */
+    to->update = sum > to->update ? sum : to->update;
     return fits ? CS_OK
                 : cs_error_add(error, CS_OVERFLOW, "the update of layer %s does not fit 64 bits",
                                from->name);
 }
 
-/* What the network hands to its loss: a fused one keeps it. */
+/* Fills the result that the network hands to its loss, and whether it is kept: a fused loss keeps
+ * it. */
 static void fill_result(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
                         cs_layer *to)
 {
@@ -214,7 +216,7 @@ static bool add_host(const cs_host_times *from, cs_host_times *to)
            cs_time_add(to->skipped, from->skipped, &to->skipped);
 }
 
-/* Its times become the sums over its pieces. */
+/* Fills the pieces of a layer, and sets its times to the sums over the pieces. */
 static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
 {
     bool fits = true;
@@ -265,7 +267,8 @@ static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *fro
                               from->name);
 }
 
-/* Weights of a layer before it, which an operator of layer l uses as well. */
+/* Finds an earlier layer whose weights an operator of layer l uses as well. False if the size
+ * overflows. */
 static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
                      uint32_t l, cs_model *model)
 {
@@ -284,8 +287,9 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
     return true;
 }
 
-/* What its operators share with those of other layers, by their names behind the block's, a
- * library's workspace, and the most that one of them needs in the buffer of all. */
+/* Fills the memory that a layer shares with other layers: memory of its operators, by their names
+ * without the block's name; a library's workspace; and the most that one operator needs in the
+ * buffer that all layers share. */
 static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
                              cs_layer *to, cs_arena *arena, cs_error *error)
 {
@@ -396,7 +400,7 @@ int64_t cs_net_trained_parameters(const cs_net *net)
     return sum;
 }
 
-/* Weights of all experts but those that compute a token are idle. */
+/* Subtracts the weights of idle experts: all except those that compute a token. */
 int64_t cs_net_active_parameters(const cs_net *net)
 {
     int64_t sum = cs_net_parameters(net);

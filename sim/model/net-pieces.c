@@ -11,9 +11,9 @@ typedef struct cutter {
     const cs_piece_seconds *seconds;
     const uint32_t *runs;
     cs_net_layer *layer;
-    uint32_t first;    /* exchange of the layer */
-    uint32_t exchange; /* the next one of the network */
-    bool used;         /* the piece at the end has work in it */
+    uint32_t first;    /* first exchange of the layer */
+    uint32_t exchange; /* next exchange of the network */
+    bool used;         /* whether the open piece at the end has work in it */
 } cutter;
 
 static cs_piece_seconds *piece(cutter *c)
@@ -38,7 +38,7 @@ static int64_t bytes_of(const cutter *c, const cs_op_exchange *exchange, int64_t
     return (int64_t)ceil((double)elements * width) * (exchange->once ? 1 : c->how->batch_size);
 }
 
-/* It stands behind all that runs again of the layer. */
+/* Whether the exchange comes after all operators of the layer that are recomputed. */
 static bool is_skipped(const cutter *c, const cs_op_exchange *exchange)
 {
     const uint32_t end = c->layer->repeat_end;
@@ -61,19 +61,20 @@ static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)
                              .bytes_back = bytes_of(c, exchange, exchange->elements_back)};
 }
 
-/* The exchanges in front of a step of an operator, or behind it. Of those in one gap, backward
- * passes those of the last operator first. */
+/* Adds the exchanges before a step of an operator, or after the operator. Within one gap, backward
+ * runs the exchanges of the last operator first. */
 static void put_exchanges(cutter *c, uint32_t op, uint32_t step)
 {
     const cs_net_local *local = c->local;
-    uint32_t first = UINT32_MAX; /* of the gap */
+    uint32_t first = UINT32_MAX; /* first exchange of the gap; UINT32_MAX: not found yet */
     for (; c->exchange < local->n_exchanges; c->exchange++) {
         const cs_op_exchange *exchange = &local->exchanges[c->exchange];
         if (exchange->op != op || exchange->step != step)
             return;
         if (exchange->again_of > 0 &&
             !cs_net_local_gathers_again(local, c->runs, exchange->again_of - 1))
-            continue; /* its gather is in a run that is done again, or is kept for one */
+            /* a recomputed run repeats the gather, or its result is kept for such a run */
+            continue;
         close_piece(c);
         if (first == UINT32_MAX) {
             first = c->layer->n_exchanges;
@@ -99,15 +100,15 @@ static void add_seconds(cutter *c, cs_piece_seconds seconds)
     c->used = true;
 }
 
-/* Only the half of an operator's backward that makes the gradients of weights. */
+/* Returns only the weight-gradient half of an operator's backward. */
 static cs_piece_seconds of_weights(const cs_piece_seconds *all)
 {
     return (cs_piece_seconds){.backward_weight = all->backward_weight,
                               .host = {.backward_weight = all->host.backward_weight}};
 }
 
-/* Backward, an exchange adds to a gradient when it has been done, and that of its bias is made
- * before. */
+/* Adds an exchange operator. In backward, it first computes the gradient of its bias, then
+ * exchanges, then adds to a gradient. */
 static void add_exchange(cutter *c, uint32_t p)
 {
     const cs_piece_seconds own = c->seconds[p];
@@ -125,9 +126,10 @@ static void add_exchange(cutter *c, uint32_t p)
     }
 }
 
-/* Causal attention over C R tokens, in 2 C chunks of R / 2 (ops/attention.c), the first step
- * has a place's own chunks, with R^2 / 2 + R / 2 pairs, and each of the others R^2 / 2. Without a
- * mask, or with a window, all steps are taken to be alike. */
+/* The share of ring attention's time that a step takes. Causal attention over C R tokens, in 2 C
+ * chunks of R / 2 (ops/attention.c), has R^2 / 2 + R / 2 pairs in the first step, which computes a
+ * place's own chunks, and R^2 / 2 in each other step. Without a mask, or with a window, all steps
+ * are assumed to be equal. */
 static double share_of_step(const cs_op *op, const cs_shape *out, uint32_t step)
 {
     const cs_attention *a = &op->attention;
@@ -137,7 +139,8 @@ static double share_of_step(const cs_op *op, const cs_shape *out, uint32_t step)
     return (rows + (step == 0)) / (steps * rows + 1);
 }
 
-/* Each step is a piece, and what its shift goes on beside is the one in front of it. */
+/* Adds a piece for each step of ring attention. The shift of a step overlaps the piece before
+ * it. */
 static void add_steps(cutter *c, uint32_t p)
 {
     const cs_op *op = &c->local->net.ops[p];
@@ -157,7 +160,7 @@ static void add_steps(cutter *c, uint32_t p)
     }
 }
 
-/* The exchanges of a run, in front of its backward. */
+/* Adds the exchanges of a recomputed run once more, before the backward of the run. */
 static void repeat_exchanges(cutter *c, uint32_t first, uint32_t last)
 {
     uint32_t at = UINT32_MAX;
@@ -177,7 +180,8 @@ static void repeat_exchanges(cutter *c, uint32_t first, uint32_t last)
 
 static void add_operators(cutter *c)
 {
-    uint32_t deferred_end = 0; /* operators before this one have left their gradients of weights */
+    /* weight gradients of operators before this one are in an earlier piece */
+    uint32_t deferred_end = 0;
     for (uint32_t p = c->layer->first; p < c->layer->end; p++) {
         cs_piece_seconds own = c->seconds[p];
         if (c->local->net.ops[p].kind == CS_OP_EXCHANGE) {
@@ -203,7 +207,8 @@ static void add_operators(cutter *c)
     close_piece(c);
 }
 
-/* The host starts an exchange after the piece before it in its pass. */
+/* Adds the host's time for starting exchanges: each one is started after the piece before it in its
+ * pass. */
 static void add_starts(cutter *c)
 {
     const cs_net_layer *layer = c->layer;
@@ -243,7 +248,7 @@ cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *ho
     uint32_t n = 0;
     while (*exchange + n < local->n_exchanges && local->exchanges[*exchange + n].op < layer->end)
         n++;
-    /* an operator closes three at most, and each exchange one */
+    /* an operator closes at most three pieces, an exchange at most one */
     const size_t most = 3 * (size_t)(layer->end - layer->first) + 2 * (size_t)n + 1;
     cutter c = {local, how, timing->seconds, timing->runs, layer, *exchange, *exchange, false};
     sum_parameters(local, layer);

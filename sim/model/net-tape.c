@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds an event at the end of a tape; false when memory runs out. Nothing is taken or read for 0
- * bytes. */
+/* Adds an event at the end of a tape; false if memory runs out. Takes and reads of 0 bytes are left
+ * out. */
 static bool add_event(cs_tape *tape, cs_tape_what what, uint32_t memory, int64_t bytes)
 {
     if (bytes == 0 && (what == CS_TAPE_TAKE || what == CS_TAPE_READ))
@@ -20,43 +20,44 @@ static bool add_event(cs_tape *tape, cs_tape_what what, uint32_t memory, int64_t
     return true;
 }
 
-/* A storage, as tensors share it. */
+/* A storage, which several tensors may share. */
 typedef struct storage {
-    int64_t bytes;   /* of the first tensor in it */
-    uint32_t writer; /* op, or CS_NO_TENSOR of an input */
-    uint32_t last;   /* op that reads it last, or else writes it */
+    int64_t bytes;   /* bytes of its first tensor, and of tensors that were made part of it */
+    uint32_t writer; /* op that writes it; CS_NO_TENSOR: an input */
+    uint32_t last;   /* op that reads it last; the op that writes it if none reads it */
     bool used, taken;
-    bool gathered_again; /* in backward, so that nobody keeps it */
-    bool has_gradient;   /* its gradient takes its memory */
-    uint32_t read_in;    /* layer that read it last, + 1 */
+    bool gathered_again; /* gathered again in backward, so no op keeps it */
+    bool has_gradient;   /* its gradient takes over its memory */
+    uint32_t read_in;    /* last layer that read it, + 1; 0: none yet */
 } storage;
 
-/* What an operator does to memory besides its gradients. */
+/* The memory of an operator besides its gradients. */
 typedef struct op_memory {
     int64_t extra[1 + CS_KEPT_APART], forward_workspace;
     bool keeps_output;
-    uint32_t keeps; /* bits of inputs */
-    uint32_t gives; /* the storage whose gradient its backward is the last to read, + 1; or 0 */
-    cs_gathered_bytes gathered; /* of an exchange */
-    /* exchanges whose results, gathered again, are there from the backward of this op on, and up to
-     * it: 1 + the first of them, and 1 + the next one of the same op; 0: none */
+    uint32_t keeps; /* bit 1 << i: input i is kept */
+    uint32_t gives; /* storage whose gradient is last read by this op's backward, + 1; 0: none */
+    cs_gathered_bytes gathered; /* bytes that backward gathers again; of exchanges only */
+    /* Lists of exchanges whose results are gathered again and live from the backward of this op on
+     * (begins), or until it (ends). first: the first exchange of the list, + 1; next: the next
+     * exchange of the same list, + 1; 0: none. */
     uint32_t first_begins, next_begins, first_ends, next_ends;
 } op_memory;
 
 typedef struct maker {
     const cs_net *net;
-    uint32_t *shared; /* per storage: the one that it is a part of, or itself */
+    uint32_t *shared; /* per storage: the storage that it is part of, or itself */
     const cs_net_local *local;
     const cs_net_options *how;
     storage *storages;
     op_memory *ops;
-    int64_t *workspaces;  /* of backward, per op */
+    int64_t *workspaces;  /* bytes of workspace in backward, per op */
     int64_t *steps;       /* see cs_backward */
-    uint32_t *weights_at; /* per op, see cs_net_local_weights_at */
+    uint32_t *weights_at; /* per op: see cs_net_local_weights_at */
     cs_tape tape;
 } maker;
 
-/* ---- numbers of memory ---- */
+/* ---- memory numbers ---- */
 
 enum { EXTRAS = 1 + CS_KEPT_APART };
 
@@ -70,7 +71,7 @@ static uint32_t number_of_gathered(const maker *m, uint32_t p)
     return m->net->n_storages + (EXTRAS + 1) * m->net->n_ops + p;
 }
 
-/* Gradients of weights that stay until the backward of all layers has ended. */
+/* The number of a weight gradient that lives until the backward of all layers has ended. */
 static uint32_t number_of_weights(const maker *m, uint32_t p)
 {
     return m->net->n_storages + (EXTRAS + 2) * m->net->n_ops + p;
@@ -81,13 +82,14 @@ static uint32_t number_of_gradient(const maker *m, uint32_t gradient)
     return m->net->n_storages + (EXTRAS + 3) * m->net->n_ops + gradient;
 }
 
-/* Where it is, with what shares its memory. */
+/* The storage of a tensor, or the larger storage that it is part of. */
 static uint32_t storage_of(const maker *m, cs_tensor tensor)
 {
     return m->shared[cs_net_tensor(m->net, tensor)->storage];
 }
 
-/* The linear layer that writes an input of an attention, in its block; or the attention. */
+/* The linear layer in the same block that writes an input of an attention; the attention itself if
+ * there is none. */
 static uint32_t product_of(const cs_net *net, uint32_t attention, uint32_t input)
 {
     const cs_op *op = &net->ops[attention];
@@ -99,7 +101,7 @@ static uint32_t product_of(const cs_net *net, uint32_t attention, uint32_t input
     return attention;
 }
 
-/* Of queries, keys and values that one product makes, each is a part of the first one's memory. */
+/* Makes queries, keys and values of one product share the memory of the first of them. */
 static void share_product(maker *m, uint32_t attention)
 {
     const cs_net *net = m->net;
@@ -117,8 +119,8 @@ static void share_product(maker *m, uint32_t attention)
     }
 }
 
-/* Attention by math reads them there; fused kernels of several sequences read copies, sequence by
- * sequence (kept.h). */
+/* Shares memory for attention by math, which reads queries, keys and values in place. Fused kernels
+ * for several sequences read a copy of each sequence (kept.h). */
 static void share_products(maker *m)
 {
     for (uint32_t s = 0; s < m->net->n_storages; s++)
@@ -129,7 +131,7 @@ static void share_products(maker *m)
             share_product(m, p);
 }
 
-/* ---- what there is ---- */
+/* ---- storages and operators ---- */
 
 static void find_storage(maker *m, uint32_t p, cs_tensor tensor, bool is_output)
 {
@@ -145,9 +147,9 @@ static void find_storage(maker *m, uint32_t p, cs_tensor tensor, bool is_output)
     at->last = p;
 }
 
-/* The operator whose backward is the last to read a tensor's gradient: that of its writer, behind
- * exchanges that hand it on as it is, or that beside which the writer's gradients of weights are
- * made. */
+/* The operator whose backward is the last to read a tensor's gradient: the tensor's writer,
+ * ignoring exchanges that hand it on unchanged; or, if the writer's weight gradients are computed
+ * later, the exchange that these overlap. */
 static uint32_t last_of_gradient(const maker *m, cs_tensor tensor)
 {
     uint32_t p = m->net->n_ops;
@@ -171,7 +173,7 @@ static void find_op(maker *m, uint32_t p)
     cs_op_cost cost;
     cs_op_cost_of(m->net, op, how->batch_size, how->precision, &cost);
     cs_kept_fuse(m->net, op, &how->kept, how->batch_size, how->precision, &cost);
-    made->extra[0] = cost.extra_kept_bytes; /* one tensor, and those apart */
+    made->extra[0] = cost.extra_kept_bytes; /* all in one tensor, except the separate ones */
     for (uint32_t i = 0; i < CS_KEPT_APART && cost.extra_kept_bytes > 0; i++) {
         made->extra[1 + i] = cost.kept_apart[i];
         made->extra[0] -= cost.kept_apart[i];
@@ -215,14 +217,15 @@ static bool is_kept(const maker *m, uint32_t number)
     return !m->storages[number].gathered_again;
 }
 
-/* A memory that an operator keeps and that its gradient takes is given when that is last read. */
+/* Adds an event for memory that an operator keeps. Memory that its gradient takes over is not given
+ * here, but after the gradient was last read. */
 static bool add_kept_input(maker *m, cs_tape_what what, uint32_t number)
 {
     return (what == CS_TAPE_GIVE && m->storages[number].has_gradient) ||
            add_event(&m->tape, what, number, 0);
 }
 
-/* Adds each memory that an operator keeps, once. */
+/* Adds an event for each memory that an operator keeps, only once per memory. */
 static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
 {
     const cs_op *op = &m->net->ops[p];
@@ -285,7 +288,7 @@ static bool add_last_reads(maker *m, uint32_t p)
         storage *at = &m->storages[number];
         if (at->last != p)
             continue;
-        at->last = CS_NO_TENSOR; /* once */
+        at->last = CS_NO_TENSOR; /* so that it is given only once */
         enough = add_event(&m->tape, CS_TAPE_GIVE, number, 0);
     }
     return enough;
@@ -322,14 +325,15 @@ static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
 
 /* ---- backward ---- */
 
-/* The tapes of backward come in its order, from the last layer on. */
+/* The state while the tapes of backward are made, in the order of backward, from the last layer
+ * on. */
 typedef struct backward {
     maker *m;
     const cs_net_chain *chain;
     cs_layer *to;
     cs_arena *arena;
     uint32_t layer;
-    uint32_t op; /* whose backward runs */
+    uint32_t op; /* op whose backward runs */
 } backward;
 
 static bool copy_tape(const cs_tape *tape, cs_arena *arena, cs_tape_event **events, uint32_t *n)
@@ -354,8 +358,9 @@ static bool see(void *context, cs_tape_what what, uint32_t memory, int64_t bytes
     return true;
 }
 
-/* What was gathered forward and is gathered again is there from the backward of its last reader to
- * that of its first one, or until the gradients of weights are made beside a sum. */
+/* Finds the lifetimes in backward of results that are gathered again: from the backward of their
+ * last reader to the backward of the first operator that keeps them. If the gather overlaps other
+ * operators, they live until the deferred weight gradients are computed. */
 static void find_gathers(maker *m)
 {
     for (uint32_t p = m->local ? m->net->n_ops : 0; p-- > 0;) {
@@ -445,12 +450,12 @@ typedef struct weights {
     const cs_net *net;
     const cs_net_options *how;
     const cs_net_layer *layer;
-    int64_t *to; /* or NULL, to count them */
+    int64_t *to; /* bytes per tensor; NULL: count the tensors only */
     uint32_t n;
 } weights;
 
-/* Weights and biases of an operator, an expert's each by itself; with those of operators behind it
- * that have one matrix with it, which add nothing themselves. */
+/* Adds the weights and biases of operator p, separately for each expert. Operators that share one
+ * matrix are added together with the first of them, and add nothing themselves. */
 static void add_weights(weights *w, uint32_t p)
 {
     const cs_op *ops = w->net->ops, *op = &ops[p];

@@ -39,7 +39,8 @@ cs_status cs_net_end(cs_net *net)
     return net->status;
 }
 
-/* With what is known of the place: nothing, the description, or the parameter in it. */
+/* Records an error, with as much of its place as is known: nothing, the network's description, or a
+ * parameter in it. */
 static void fail(cs_net *net, const char *parameter, const char *format, va_list arguments)
 {
     char text[512];
@@ -280,7 +281,7 @@ bool cs_op_makes_gradient(const cs_net *net, const cs_op *op, uint32_t i)
            !(cs_operator_of(op)->no_gradient_of & 1u << i);
 }
 
-/* ---- words ---- */
+/* ---- names and texts ---- */
 
 char *cs_shape_text(const cs_shape *shape, char *text, size_t size)
 {

@@ -1,20 +1,20 @@
-/* A network as its architecture tells it: a graph of operators on tensors.
+/* A network as its architecture describes it: a graph of operators on tensors.
  *
- * A network is written down as in a framework, one call per operator:
+ * A network is written as in a framework, one call per operator:
  *
  *     cs_tensor x = cs_net_image(net, 3, (cs_extent){2, {224, 224}});
  *     x = cs_net_conv(net, "conv1", x, &(cs_conv){.out = 64, .kernel = 7, .stride = 2, .pad = 3});
  *     x = cs_net_relu(net, "relu", cs_net_batch_norm(net, "bn1", x));
  *
- * The order of the calls is the order of execution. Every call infers the shape of its result; the
- * first one that fails writes the error, every later one does nothing and returns CS_NO_TENSOR, and
- * cs_net_end passes the status on: definitions need no checks of their own.
+ * Operators are executed in the order of the calls. Every call infers the shape of its result. The
+ * first call that fails writes the error; all later calls do nothing and return CS_NO_TENSOR, and
+ * cs_net_end returns the status. Definitions therefore need no checks of their own.
  *
- * Shapes are per sample: the batch is no part of them. An image is (channels, space...), a sequence
- * is (tokens, features). A tensor has a storage: an operator that works in place and a view have
- * that of what they read, so that what autograd keeps is counted once per storage.
+ * Shapes are per sample and do not include the batch. An image is (channels, space...), a sequence
+ * is (tokens, features). Every tensor has a storage. Views and in-place operators share the storage
+ * of their input, so tensors that autograd keeps are counted once per storage.
  *
- * Operators have names, unique in the network: "layer1.0.conv1" is "conv1" within the scope
+ * Names of operators are unique in the network: "layer1.0.conv1" is "conv1" within the scope
  * "layer1.0". A block (cs_net_block) is a scope that is one layer of the coarse chain.
  */
 #ifndef CS_WORKLOAD_NET_H
@@ -61,7 +61,7 @@
     X(COMBINE, combine)                                                                            \
     X(CAUSAL_CONV, causal_conv)                                                                    \
     X(SCAN, scan)                                                                                  \
-    X(EXCHANGE, exchange) /* only in local networks: net-local.h */
+    X(EXCHANGE, exchange) /* in local networks only: net-local.h */
 
 typedef enum cs_op_kind {
 #define CS_OP_ENUM(kind, name) CS_OP_##kind,
@@ -74,7 +74,8 @@ typedef uint32_t cs_tensor;
 
 enum { CS_NO_TENSOR = UINT32_MAX, CS_SPACE_MAX = 3, CS_SHAPE_MAX = 1 + CS_SPACE_MAX };
 
-/* Sizes in space: 2 are height and width, 3 depth as well; only a pooling or convolution cares. */
+/* Sizes in space, for pooling and convolutions: height and width if rank is 2; depth as well if it
+ * is 3. */
 typedef struct cs_extent {
     uint32_t rank;
     uint32_t size[CS_SPACE_MAX];
@@ -86,83 +87,94 @@ typedef struct cs_shape {
 } cs_shape;
 
 typedef enum cs_element {
-    CS_ELEMENT_ACTIVATION, /* as wide as the precision says */
+    CS_ELEMENT_ACTIVATION, /* width given by the precision */
     CS_ELEMENT_FLOAT32,
     CS_ELEMENT_INT64,
-    CS_ELEMENT_OPERAND, /* of exchanges: as what linear layers multiply, cast where that is narrow */
+    /* as wide as an operand of a linear layer, cast if that type is narrow; for exchanges */
+    CS_ELEMENT_OPERAND,
 } cs_element;
 
 typedef struct cs_tensor_info {
     cs_shape shape;
-    int64_t elements; /* per sample */
+    int64_t elements; /* elements per sample */
     cs_element element;
-    uint32_t storage;     /* tensors that share one have the same number */
-    uint32_t last_reader; /* op, CS_NO_TENSOR when none reads it */
-    bool differentiable;  /* a gradient of it is computed */
-    bool loaded; /* an input that every device that reads it loads by itself, like targets */
+    /* number of its storage; tensors that share a storage have the same number */
+    uint32_t storage;
+    uint32_t last_reader; /* op that reads it last; CS_NO_TENSOR: none reads it */
+    bool differentiable;  /* whether its gradient is computed */
+    /* whether it is an input, such as targets, that each device loads from outside when it needs
+     * it */
+    bool loaded;
 } cs_tensor_info;
 
-/* How attention is computed, which decides what it keeps. */
+/* How attention is computed, which decides what it keeps for backward. */
 typedef enum cs_attention_kernel {
-    CS_ATTENTION_FLASH, /* fused: keeps queries, keys, values, output and a log-sum per row */
-    CS_ATTENTION_MATH,  /* with the matrix of weights in memory, which it keeps */
+    /* fused: keeps queries, keys, values, output and a log-sum (float32) per row and head */
+    CS_ATTENTION_FLASH,
+    CS_ATTENTION_MATH, /* holds the matrix of weights in memory, and keeps it */
 } cs_attention_kernel;
 
 typedef struct cs_conv {
     uint32_t out;
-    uint32_t kernel;                  /* in all directions, unless kernels says otherwise */
-    uint32_t kernels[CS_SPACE_MAX];   /* per direction; 0: kernel */
-    uint32_t stride;                  /* 0: 1 */
-    uint32_t pad, pads[CS_SPACE_MAX]; /* pads where not 0, else pad */
-    uint32_t dilation;                /* pixels from one that the kernel reads to the next; 0: 1 */
-    uint32_t groups;                  /* 0: 1 */
+    uint32_t kernel;                /* size in all directions, unless `kernels` is set */
+    uint32_t kernels[CS_SPACE_MAX]; /* size per direction; 0: kernel */
+    uint32_t stride;                /* 0 means 1 */
+    /* padding per direction, from `pads`; `pad` where that is 0 */
+    uint32_t pad, pads[CS_SPACE_MAX];
+    /* distance in pixels between elements that the kernel reads; 0 means 1 */
+    uint32_t dilation;
+    uint32_t groups; /* 0 means 1 */
     bool bias;
 } cs_conv;
 
 typedef struct cs_window {
-    uint32_t kernel, stride, pad; /* stride 0: the kernel */
-    uint32_t dilation;            /* 0: 1 */
+    uint32_t kernel, stride, pad; /* stride 0 means: same as kernel */
+    uint32_t dilation;            /* 0 means 1 */
 } cs_window;
 
 typedef struct cs_linear {
     uint32_t out;
     bool bias;
-    bool wide; /* no operand is cast to a narrow type: a router, a last matrix */
-    bool tied; /* its weights are another operator's: used, not counted */
-    cs_tensor
-        lender; /* of tied ones: that operator's output; 0: of the first with as many weights */
+    bool wide; /* operands are not cast to a narrow type, as in a router or the last matrix */
+    bool tied; /* its weights belong to another operator: used, not counted */
+    /* if tied: output of the operator that owns the weights; 0: the first operator with equally
+     * many weights */
+    cs_tensor lender;
 } cs_linear;
 
-/* E matrices: rows that are grouped by expert are multiplied by the matrix of theirs. */
+/* A linear layer per expert: E matrices. Rows are grouped by expert, and each row is multiplied by
+ * its expert's matrix. */
 typedef struct cs_grouped_linear {
     uint32_t out;
-    uint32_t experts, top_k; /* E, of which so many compute a token */
+    uint32_t experts, top_k; /* E, the number of experts; number of experts per token */
     bool bias;
 } cs_grouped_linear;
 
 typedef struct cs_attention {
-    uint32_t heads, kv_heads; /* of queries; of keys and values */
+    uint32_t heads, kv_heads; /* heads of queries; heads of keys and values */
     cs_attention_kernel kernel;
     bool causal;
-    double dropout;  /* of the attention weights */
-    uint32_t window; /* of causal ones: a token attends to so many, itself included; 0: to all */
-    uint32_t
-        buckets; /* of relative positions, each with a learned bias per head; 0: there are none */
-    bool sinks;  /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
-    bool padded; /* samples are shorter than the sequence, and a mask leaves the rest out */
-    /* of a local network (net-local.h): */
-    uint32_t
-        shares; /* its queries are one of so many shares of the sequence, which have equally many
-                      * pairs of queries and keys; 0 is 1 */
-    uint32_t steps; /* it reads keys and values of so many places, one after the other; 0 is 1 */
+    double dropout; /* probability of dropout of the attention weights */
+    /* if causal: number of tokens, including itself, that a token attends to; 0: all */
+    uint32_t window;
+    /* buckets of relative positions, each with a learned bias per head; 0: none */
+    uint32_t buckets;
+    bool sinks;  /* whether a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
+    bool padded; /* whether samples are shorter than the sequence, and a mask leaves out the rest */
+    /* set in local networks (net-local.h): */
+    /* number of equal shares of the sequence (with equally many pairs of queries and keys); its
+     * queries are one share; 0 means 1 */
+    uint32_t shares;
+    /* number of places whose keys and values it reads, one place after another; 0 means 1 */
+    uint32_t steps;
 } cs_attention;
 
-/* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Its `heads` are in `groups` that
- * have the matrices B and C in common, as grouped queries have keys and values. */
+/* A state-space scan in chunks (Dao and Gu, Mamba-2, ICML 2024). Heads are in `groups` groups; the
+ * heads of a group share the matrices B and C, as grouped queries share keys and values. */
 typedef struct cs_scan {
     uint32_t heads, groups;
-    uint32_t state; /* features of a group's rows of B and C */
-    uint32_t chunk; /* tokens */
+    uint32_t state; /* features per row of a group's B and C */
+    uint32_t chunk; /* tokens per chunk */
 } cs_scan;
 
 enum { CS_OP_INPUTS_MAX = 8 };
@@ -175,21 +187,24 @@ typedef struct cs_op {
     cs_tensor inputs[CS_OP_INPUTS_MAX];
     cs_tensor output;
     bool in_place;
-    bool gathers_again;      /* of an exchange of a local network: see net-local.h */
-    int64_t weights, biases; /* elements used */
-    bool tied;               /* the weights are counted elsewhere */
+    bool gathers_again;      /* see net-local.h; exchanges only */
+    int64_t weights, biases; /* elements that it uses */
+    bool tied;               /* whether its weights are counted elsewhere */
     cs_extent kernel, stride, pad, dilation;
-    uint32_t groups; /* of channels; of features that a norm is taken over, one head each */
+    /* groups of channels; for a norm: groups of features that are normalised separately, one per
+     * head */
+    uint32_t groups;
     cs_attention attention;
     cs_scan scan;
-    uint32_t heads;          /* of a concatenation of heads */
-    uint32_t experts, top_k; /* of the operators of a mixture; 0: it is of none */
-    double capacity;         /* of a dispatch: see cs_net_dispatch */
+    uint32_t heads;          /* heads of a concatenation of heads */
+    uint32_t experts, top_k; /* set for operators of a mixture of experts; else 0 */
+    double capacity;         /* capacity of a dispatch; see cs_net_dispatch */
     bool wide;               /* see cs_linear */
-    bool frozen;             /* its weights are not trained, */
-    double stored;   /* stored bytes of each; a pass converts them to the network's precision
-                    * first. 0: they are stored in it */
-    uint32_t lender; /* of a tied one: the operator whose weights these are, + 1; 0: not said */
+    bool frozen;             /* whether its weights are not trained */
+    /* stored bytes per frozen weight, which a pass first converts to the network's precision; 0:
+     * stored in that precision */
+    double stored;
+    uint32_t lender; /* if tied: operator that owns the weights, + 1; 0: not given */
 } cs_op;
 
 typedef struct cs_net {
@@ -202,41 +217,42 @@ typedef struct cs_net {
     const char **blocks;
     uint32_t n_blocks, cap_blocks;
     uint32_t n_storages;
-    int64_t input_elements; /* per sample, of all inputs that are no token ids */
+    int64_t input_elements; /* elements per sample of all inputs except token ids */
     int64_t input_ids;      /* token ids per sample */
-    cs_tensor carried;      /* see cs_net_carry; 0: there is none */
-    bool has_precision;     /* its description says which numbers it is kept in: */
+    cs_tensor carried;      /* see cs_net_carry; 0: none */
+    bool has_precision;     /* whether its description gives the precision of its numbers: */
     cs_precision precision;
-    /* while it is built: */
+    /* used while the network is built: */
     char scope[128];
     cs_status status;
     cs_error *error;
     const cs_json_place *place; /* where the network is described, for messages; or NULL */
-    bool has_keys;              /* by the names of its parameters */
-    bool frozen;                /* operators with parameters are not trained */
+    bool has_keys;              /* whether the keys in `place` are the names of its parameters */
+    bool frozen;                /* whether parameters of new operators are not trained */
 } cs_net;
 
 /* ---- life cycle ---- */
 
-/* Starts a network; `error` gets the first error of what follows. Zeroed networks can be finished.
- */
+/* Starts a network; `error` gets the first error of the calls that follow. cs_net_finish is allowed
+ * on a zeroed struct. */
 void cs_net_begin(cs_net *net, const char *name, cs_error *error);
 
-/* The status of all that was built; the last operator is the network's output. */
+/* Ends a network; returns the status of all calls. The last operator is the network's output. */
 CS_MUST_CHECK cs_status cs_net_end(cs_net *net);
 void cs_net_finish(cs_net *net);
 
-/* Makes the network fail; the second for parameters that do not fit each other: the text goes on
- * where the parameter's name ends, "must divide hidden, 768 (got 7)". */
+/* Makes the network fail. The second function is for parameters that are incompatible with each
+ * other: its text continues after the parameter's name, e.g. "must divide hidden, 768 (got 7)". */
 void cs_net_fail(cs_net *net, const char *format, ...) CS_PRINTF(2, 3);
 void cs_net_refuse(cs_net *net, const char *parameter, const char *format, ...) CS_PRINTF(3, 4);
 
 /* ---- names ---- */
 
-/* Starts the block of that name; the scope is the block until the next one. */
+/* Starts a block with this name; the block is the scope until the next block starts. */
 void cs_net_block(cs_net *net, const char *format, ...) CS_PRINTF(2, 3);
 
-/* A scope within the present one; leaving takes what entering gave. */
+/* Enters a scope within the current scope. cs_net_leave takes the value that cs_net_enter
+ * returned. */
 uint32_t cs_net_enter(cs_net *net, const char *name);
 void cs_net_leave(cs_net *net, uint32_t entered);
 
@@ -245,12 +261,13 @@ void cs_net_leave(cs_net *net, uint32_t entered);
 cs_tensor cs_net_image(cs_net *net, uint32_t channels, cs_extent space);
 cs_tensor cs_net_token_ids(cs_net *net, uint32_t tokens);
 
-/* The ids again, or others, for operators further on: whoever reads them loads them by itself, as
- * it does the targets of a loss, so that they cross no boundary of the chain. */
+/* Adds another input of token ids, the same ids or others, for later operators. Each device that
+ * reads them loads them itself, like the targets of a loss, so they cross no boundary of the
+ * chain. */
 cs_tensor cs_net_more_token_ids(cs_net *net, uint32_t tokens);
 
-/* Says that operators further on read a tensor, which is handed past those between: the chain has
- * boundaries there all the same. A network has one at most. */
+/* Marks a tensor that later operators read and that is handed past the operators in between: the
+ * chain can still be cut there. A network has at most one. */
 void cs_net_carry(cs_net *net, cs_tensor tensor);
 
 /* ---- operators ---- */
@@ -261,8 +278,8 @@ cs_tensor cs_net_batch_norm(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_layer_norm(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_rms_norm(cs_net *net, const char *name, cs_tensor x);
 
-/* Over each of so many equal parts of a token's features by itself, with one scale for all parts
- * (the queries and keys of Qwen3). */
+/* Normalises each of `heads` equal parts of a token's features alone, with one scale for all parts
+ * (as for queries and keys in Qwen3). */
 cs_tensor cs_net_head_norm(cs_net *net, const char *name, cs_tensor x, uint32_t heads);
 cs_tensor cs_net_max_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
 cs_tensor cs_net_avg_pool(cs_net *net, const char *name, cs_tensor x, const cs_window *pool);
@@ -273,54 +290,54 @@ cs_tensor cs_net_silu(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_tanh(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_softmax(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_rotary(cs_net *net, const char *name, cs_tensor x);
-cs_tensor cs_net_copy(cs_net *net, const char *name, cs_tensor x); /* made contiguous */
+cs_tensor cs_net_copy(cs_net *net, const char *name, cs_tensor x); /* makes x contiguous */
 cs_tensor cs_net_mul(cs_net *net, const char *name, cs_tensor a, cs_tensor b);
 cs_tensor cs_net_add(cs_net *net, const char *name, cs_tensor a, cs_tensor b);
 
-/* a += b, as residual networks have it. */
+/* Computes a += b, as residual networks do. */
 cs_tensor cs_net_add_to(cs_net *net, const char *name, cs_tensor a, cs_tensor b);
 
-/* Nothing is done, and no operator made, for a probability of 0. */
+/* A probability of 0 adds no operator and returns x. */
 cs_tensor cs_net_dropout(cs_net *net, const char *name, cs_tensor x, double probability);
 cs_tensor cs_net_concat(cs_net *net, const char *name, const cs_tensor *parts, uint32_t n);
 cs_tensor cs_net_embedding(cs_net *net, const char *name, cs_tensor ids, uint32_t rows,
                            uint32_t features);
 
-/* With the table of another embedding, whose output `of` is. */
+/* Adds an embedding that shares the table of another one, whose output is `of`. */
 cs_tensor cs_net_embedding_of(cs_net *net, const char *name, cs_tensor ids, cs_tensor of);
 
-/* x + a learned parameter of x's shape; x + rows of a learned table of so many parameters; a
- * learned first token in front of the others. */
+/* Adds learned parameters to x: as many as x has elements; or rows from a learned table of
+ * `parameters` parameters. The third function puts a learned token before all other tokens. */
 cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t parameters);
 
 cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 
-/* Of (tokens, heads x features) each, the features of a head side by side; a part with `shared` has
- * one head, which stands in all of the result. */
+/* Joins two tensors of (tokens, heads x features), so that the features of each head are adjacent.
+ * With `shared`, the second part has one head, which is copied to all heads of the result. */
 cs_tensor cs_net_head_concat(cs_net *net, const char *name, const cs_tensor parts[2],
                              uint32_t heads, bool shared);
 
-/* queries, keys and values are (tokens, features), keys and values of as many tokens each; the
- * heads of queries and keys have equally many features, those of values may have others, as the
- * result then has. */
+/* Adds attention. Queries, keys and values are (tokens, features); keys and values have the same
+ * number of tokens. Heads of queries and keys have the same number of features; heads of values,
+ * and so the result, may have another. */
 cs_tensor cs_net_attention(cs_net *net, const char *name, const cs_tensor qkv[3],
                            const cs_attention *attention);
 
-/* A mixture of experts (Shazeer et al., ICLR 2017), for tokens of one sample:
+/* A mixture of experts (Shazeer et al., ICLR 2017), for the tokens of one sample:
  *
  *     routing = cs_net_top_k(net, "top_k", cs_net_linear(net, "router", x, ...), experts, k);
  *     rows = cs_net_dispatch(net, "dispatch", x, routing, capacity);
- *     ... rows through cs_net_grouped_linear and what works element by element ...
+ *     ... rows through cs_net_grouped_linear and elementwise operators ...
  *     y = cs_net_combine(net, "combine", rows, routing);
  *
- * top_k makes of the logits (tokens, experts) the weights (tokens, k) of the k experts that a token
- * goes to; which they are is part of it. dispatch copies every token to its experts, grouped by
- * expert: (tokens k) rows, where experts take what comes (capacity 0), else experts times their
- * capacity, ceil(capacity tokens k / experts) rows, the rest of a group being padding and what does
- * not fit it dropped (GShard, Lepikhin et al., ICLR 2021). combine adds to each token the rows that
- * are its own, times their weights. How many rows an expert gets is the data's; costs are those of
- * equal groups. */
+ * top_k turns the logits (tokens, experts) into the weights (tokens, k) of the k experts of each
+ * token; the result also says which experts these are. dispatch copies every token to its experts
+ * and groups the copies by expert. With capacity 0, experts take all (tokens k) rows. Otherwise
+ * each expert has a capacity of ceil(capacity tokens k / experts) rows: groups are padded to this
+ * size, and rows that do not fit are dropped (GShard, Lepikhin et al., ICLR 2021). combine adds up
+ * the rows of each token, times their weights. The number of rows per expert depends on the data;
+ * costs assume groups of equal size. */
 cs_tensor cs_net_top_k(cs_net *net, const char *name, cs_tensor logits, uint32_t k);
 cs_tensor cs_net_dispatch(cs_net *net, const char *name, cs_tensor x, cs_tensor routing,
                           double capacity);
@@ -328,27 +345,29 @@ cs_tensor cs_net_grouped_linear(cs_net *net, const char *name, cs_tensor rows,
                                 const cs_grouped_linear *linear);
 cs_tensor cs_net_combine(cs_net *net, const char *name, cs_tensor rows, cs_tensor routing);
 
-/* A convolution along the tokens, each feature by itself, of a token and those before it, and a
- * SiLU: one kernel that keeps its input only (causal_conv1d). */
+/* Adds a convolution along the tokens, for each feature alone, over a token and the tokens before
+ * it, and then a SiLU: one kernel that keeps only its input (causal_conv1d). */
 cs_tensor cs_net_causal_conv(cs_net *net, const char *name, cs_tensor x, uint32_t kernel,
                              bool bias);
 
-/* Of x (tokens, heads x features), the steps (tokens, heads), B and C (tokens, groups x state);
- * with three learned numbers per head: decay, bias of the step, and what is handed on. */
+/* Adds a scan over x (tokens, heads x features), steps (tokens, heads), B and C (tokens, groups x
+ * state). It has three learned numbers per head: the decay, the bias of the step, and the factor of
+ * the skip connection. */
 cs_tensor cs_net_scan(cs_net *net, const char *name, const cs_tensor inputs[4],
                       const cs_scan *scan);
 
-/* Views: (channels, space...) as features, or as tokens of `channels` features; some of the
- * features; token number 0 alone (what keeps it keeps all tokens: they are one storage). */
+/* Adds a view: (channels, space...) as features, or as tokens of `channels` features; some of
+ * the features; token 0 only (an operator that keeps token 0 keeps all tokens, because they share
+ * a storage). */
 cs_tensor cs_net_flatten(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_tokens(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_features(cs_net *net, const char *name, cs_tensor x, uint32_t features);
 cs_tensor cs_net_take_first(cs_net *net, const char *name, cs_tensor x);
 
-/* Of any shape, with no more elements than it is of. */
+/* Adds a view of any shape that has no more elements than x. */
 cs_tensor cs_net_view(cs_net *net, const char *name, cs_tensor x, const cs_shape *shape);
 
-/* Losses, with a mean over all that is predicted. */
+/* Adds a loss: the mean over all predictions. */
 cs_tensor cs_net_cross_entropy(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_squared_error(cs_net *net, const char *name, cs_tensor x);
 
@@ -356,21 +375,22 @@ cs_tensor cs_net_squared_error(cs_net *net, const char *name, cs_tensor x);
 
 const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor);
 
-/* The operator whose output a tensor is; n_ops: it is an input of the network. */
+/* The operator that writes a tensor; n_ops: it is an input of the network. */
 uint32_t cs_net_writer(const cs_net *net, cs_tensor tensor);
 
-/* The operator whose weights operator `op` uses: itself, or of a tied one the one that was said, or
- * else the first that has as many of its own. n_ops: there is none. */
+/* The operator that owns the weights of operator `op`: `op` itself unless it is tied, else the
+ * operator that was given, or the first one with as many weights of its own. n_ops: there is
+ * none. */
 uint32_t cs_net_lender(const cs_net *net, uint32_t op);
 
-/* Whether backward makes a gradient of what `op` reads as input i. A dispatch reads where the rows
- * go, not the weights that the routing has besides. */
+/* Whether backward computes a gradient of input i of `op`. A dispatch reads from the routing where
+ * the rows go, not the weights, so the routing gets no gradient from it. */
 bool cs_op_makes_gradient(const cs_net *net, const cs_op *op, uint32_t i);
 
 const char *cs_op_kind_name(cs_op_kind kind);
 const char *cs_op_kind_group(cs_op_kind kind);
 
-/* "64 x 112 x 112"; returns `text`. */
+/* Writes a shape, e.g. "64 x 112 x 112"; returns `text`. */
 char *cs_shape_text(const cs_shape *shape, char *text, size_t size);
 
 enum { CS_SHAPE_TEXT_BYTES = 64 };

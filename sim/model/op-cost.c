@@ -40,8 +40,8 @@ bool cs_op_accumulates(const cs_net *net, const cs_op *op, uint32_t i)
            !cs_op_is_view(op);
 }
 
-/* Where several operators read a tensor, their gradients are added: all but the first one to
- * arrive, which the last reader makes, read two and write one. */
+/* Adds the sums of gradients of tensors that several operators read. The last reader makes the
+ * first gradient; each other reader adds to it, which reads two tensors and writes one. */
 static void add_accumulations(const cs_cost_query *s, cs_op_cost *cost)
 {
     cs_pass_cost *sum = &cost->accumulate;
@@ -58,8 +58,8 @@ static void add_accumulations(const cs_cost_query *s, cs_op_cost *cost)
     cost->backward_input.launches += sum->launches;
 }
 
-/* Weights that are stored in fewer bytes: a pass reads them, and writes them in the network's
- * precision for the product, which frees them. */
+/* Adds the conversion of weights that are stored in fewer bytes: each pass reads them and writes
+ * them in the network's precision for its product, which frees them afterwards. */
 static void make_weights(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double weights = (double)s->op->weights;
@@ -74,8 +74,8 @@ static void make_weights(const cs_cost_query *s, cs_op_cost *cost)
     cost->narrowed_bytes = (int64_t)floor(weights * (s->width - s->op->stored));
 }
 
-/* Nothing is kept for a result without a gradient, nor is the input of a product whose weights are
- * frozen. */
+/* Removes unneeded costs: frozen weights have no gradient, so their product saves no input, and an
+ * operator whose result has no gradient saves nothing. */
 static void drop_unneeded(const cs_cost_query *s, cs_op_cost *cost)
 {
     if (s->op->frozen) {

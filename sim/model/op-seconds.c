@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-/* Measured seconds of a pass that has work to do, negative where there are none. */
+/* The measured seconds of a pass that has work to do; negative: not measured. Counts the pass as
+ * measured or estimated. */
 static double ask(const cs_measured *measured, const char *key, cs_pass pass, cs_net_layer *layer)
 {
     const double seconds = measured->seconds(measured->context, key, pass);
@@ -19,7 +20,8 @@ static void ask_operator(const cs_measured *measured, const cs_op_shape *shape, 
     times->workspace = measured->workspace(measured->context, key);
 }
 
-/* Whether measured times of an update hold for it: not for matrices of Muon. */
+/* Whether measured update times apply to an operator: only with the usual storage of optimizer
+ * states, and not for matrices that Muon updates. */
 static bool has_measured_update(const cs_net *net, const cs_net_options *how, const cs_op *op)
 {
     return !how->storage.no_main &&
@@ -65,7 +67,8 @@ static double or_estimate(double measured, const cs_net_options *how, const cs_o
                               : cs_accelerator_seconds(how->device, op, cost, how->precision);
 }
 
-/* What is measured neither in the operator nor in the sums of gradients is one estimate. */
+/* Seconds of the backward for the inputs. If neither the operator nor its sums of gradients were
+ * measured, both are one estimate. */
 static double input_seconds(const cs_op_times *times, const cs_net_options *how, const cs_op *op,
                             const cs_op_cost *cost)
 {

@@ -100,7 +100,7 @@ static void add(key *k, const char *format, ...)
     va_end(arguments);
 }
 
-/* "64x56x56" */
+/* Adds sizes, e.g. "64x56x56". */
 static void add_sizes(key *k, const uint32_t *sizes, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -146,7 +146,7 @@ static void add_attention(key *k, const cs_attention *attention)
         add(k, " shares=%u steps=%u", attention->shares, attention->steps);
 }
 
-/* Adds numbers of heads and experts. */
+/* Adds the numbers of heads and experts. */
 static void add_parts(key *k, const cs_op_shape *shape, uint32_t tells)
 {
     const struct {

@@ -1,8 +1,9 @@
-/* What is timed of a network: the distinct pieces of work that its operators make, each with a key.
+/* The parts of a network that are timed: the distinct pieces of work of its operators, each with a
+ * key.
  *
- * Two operators take equally long when they agree in kind, batch, precision, shapes and attributes:
- * that is what the key of a piece of work says, and nothing else (no names, no weights). A table of
- * measured times is looked up by it:
+ * Two operators take the same time if they agree in kind, batch, precision, shapes and attributes.
+ * The key of a piece of work contains exactly these (no names, no weights). Measured times are
+ * looked up in a table by key:
  *
  *     conv n=8 in=64x56x56 out=64x56x56 kernel=3x3 stride=1x1 pad=1x1 groups=1 fp32
  *     conv n=8 in=64x56x56 out=64x56x56 kernel=3x3 stride=1x1 pad=2x2 dilation=2x2 groups=1 fp32
@@ -13,14 +14,14 @@
  *     accumulate elements=1605632 fp32
  *     update parameters=36864 optimizer=momentum fp32
  *
- * Attention of one of C devices that share the tokens of a sequence has "shares=C", and "steps=C"
- * where it reads the keys and values of one device after the other ("steps=1": those of all at
- * once).
+ * If C devices share the tokens of a sequence, the attention of one device has "shares=C". It also
+ * has "steps=C" if it reads the keys and values of one device after another ("steps=1": of all
+ * devices at once).
  *
- * An operator makes up to three kinds of pieces:
- *   itself      forward, gradient of what it reads, gradient of its parameters
- *   accumulate  y += x: the gradient of a tensor that several operators read is a sum (pass forward)
- *   update      of its parameters by the optimizer, once per step (pass update)
+ * An operator has up to three kinds of pieces:
+ *   itself      forward, gradient of its inputs, gradient of its parameters
+ *   accumulate  y += x: the gradient of a tensor with several readers is a sum (pass forward)
+ *   update      update of its parameters by the optimizer, once per step (pass update)
  */
 #ifndef CS_WORKLOAD_OP_SHAPE_H
 #define CS_WORKLOAD_OP_SHAPE_H
@@ -40,29 +41,29 @@ typedef enum cs_pass {
         CS_N_PASSES
 } cs_pass;
 
-/* "forward", ..., ended by NULL. */
+/* Names of cs_pass: "forward", ...; ended by NULL. */
 extern const char *const cs_pass_names[];
 
 typedef enum cs_piece { CS_PIECE_OPERATOR, CS_PIECE_ACCUMULATE, CS_PIECE_UPDATE } cs_piece;
 
 typedef struct cs_op_shape {
     cs_piece piece;
-    uint32_t passes; /* bit 1 << cs_pass of each that has work to do here; not part of the key */
+    uint32_t passes; /* bits 1 << cs_pass of the passes that have work to do; not part of the key */
     cs_precision precision;
-    int64_t elements; /* ACCUMULATE: of the whole batch; UPDATE: parameters */
-    uint32_t states;  /* UPDATE: values per parameter, 0 sgd, 1 momentum, 2 adam */
-    /* of an OPERATOR: */
+    int64_t elements; /* ACCUMULATE: elements of the whole batch; UPDATE: parameters */
+    uint32_t states;  /* UPDATE: optimizer states per parameter: 0 sgd, 1 momentum, 2 adam */
+    /* set for OPERATOR: */
     cs_op_kind kind;
     uint32_t batch;
     uint32_t n_inputs;
-    cs_shape inputs[CS_OP_INPUTS_MAX], output; /* per sample */
-    cs_extent kernel, stride, pad, dilation;   /* rank 0: it has none */
+    cs_shape inputs[CS_OP_INPUTS_MAX], output; /* shapes per sample */
+    cs_extent kernel, stride, pad, dilation;   /* rank 0: none */
     uint32_t groups;
-    int64_t weights; /* elements, those that it only borrows included */
+    int64_t weights; /* elements, including weights that it borrows */
     bool bias, in_place;
-    cs_attention attention;         /* heads 0: it has none */
-    uint32_t heads, experts, top_k; /* 0: it has none */
-    cs_scan scan;                   /* heads 0: it has none */
+    cs_attention attention;         /* heads 0: none */
+    uint32_t heads, experts, top_k; /* 0: none */
+    cs_scan scan;                   /* heads 0: none */
 } cs_op_shape;
 
 enum {
@@ -70,27 +71,28 @@ enum {
     CS_OP_KEY_BYTES = 512, /* enough for any key */
 };
 
-/* The pieces of work of an operator: writes at most CS_OP_SHAPES_MAX and returns how many; none for
- * a view. `states` is 0, 1 or 2. */
+/* Finds the pieces of work of an operator: writes at most CS_OP_SHAPES_MAX and returns their
+ * number; a view has none. `states` is 0, 1 or 2. */
 uint32_t cs_op_shapes_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precision precision,
                          uint32_t states, cs_op_shape *shapes);
 
-/* The key of a piece, as above; returns `text`. */
+/* Writes the key of a piece, as above; returns `text`. */
 char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size);
 
-/* CS_INVALID, with the operator, when a network has one that no backend can run, so that it can be
- * neither measured nor replayed but only estimated: those of mixtures of experts and state spaces,
- * frozen weights, dilations above 1, heads whose values have other sizes than their keys, windows,
- * sinks, learned positions, keys of other tokens than the queries, norms by head. */
+/* Checks that backends can run a network. CS_INVALID, with the operator, if no backend can run it,
+ * so that it can only be estimated, not measured or replayed: operators of mixtures of experts and
+ * state spaces, frozen weights, dilations above 1, heads whose values and keys have different
+ * sizes, windows, sinks, learned positions, keys from other tokens than the queries, norms by
+ * head. */
 CS_MUST_CHECK cs_status cs_net_check_runnable(const cs_net *net, cs_error *error);
 
-/* Measured times, from whoever has some. Both functions get a key; what they do not know is priced
- * by the roofline of the device (accelerator.h). */
+/* A source of measured times. Both functions get a key; a time that the source does not know is
+ * estimated with the device's roofline (accelerator.h). */
 typedef struct cs_measured {
-    /* Seconds of a pass, negative when it was not measured: that is the place to count it. */
+    /* Returns the seconds of a pass; negative: not measured, which the source may count. */
     double (*seconds)(void *context, const char *key, cs_pass pass);
-    /* Bytes that the library needs while it computes, besides the operator's tensors; negative when
-     * not known: then they are those of op-cost.h. */
+    /* Returns the bytes that the library needs while it computes, besides the operator's tensors;
+     * negative: not known, so the bytes of op-cost.h are used. */
     int64_t (*workspace)(void *context, const char *key);
     void *context;
     const char *origin, *device; /* files and hardware, for the provenance */

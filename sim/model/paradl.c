@@ -12,13 +12,13 @@ static bool is_layer(const cs_op *op)
     return !cs_op_is_view(op) && !cs_op_is_loss(op);
 }
 
-/* It has filters and channels. */
+/* Whether the operator has filters and channels. */
 static bool is_weighted(const cs_op *op)
 {
     return op->kind == CS_OP_CONV || op->kind == CS_OP_LINEAR;
 }
 
-/* A convolution or pooling. */
+/* Whether the operator is a convolution or pooling. */
 static bool is_window(const cs_op *op)
 {
     return op->kernel.rank > 0;
@@ -42,11 +42,12 @@ static uint32_t channels_of(const cs_op *op, const cs_shape *shape)
     return shape->dims[op->kind == CS_OP_CONV ? 0 : shape->rank - 1];
 }
 
-/* What the forms sum over layers: elements, |x|, |y| and dL/dx, dL/dy of one sample. */
+/* Sums over layers for the formulas: elements per sample of |x|, |y| and, equally many, dL/dx,
+ * dL/dy. */
 typedef struct layer_sums {
     double images;          /* |x| + |y| */
     double weights, biases; /* |w|, |bi| */
-    double outputs;         /* |y| of convolutions and linear layers but the last */
+    double outputs;         /* |y| of all convolutions and linear layers except the last */
     double n_outputs;
 } layer_sums;
 
@@ -95,7 +96,8 @@ static double updates_of(const cs_net_chain *chain, uint32_t first, uint32_t end
     return sum;
 }
 
-/* (1), (5), (9), (18), (21): the passes are divided by p; updates by p2 where weights are. */
+/* Computes passes and updates, equations (1), (5), (9), (18), (21): the time of the passes is
+ * divided by p, the time of updates by p2 if weights are split. */
 static void compute(const cs_net_chain *chain, const cs_paradl_case *c, double samples,
                     cs_paradl_form *form)
 {
@@ -110,7 +112,8 @@ static void compute(const cs_net_chain *chain, const cs_paradl_case *c, double s
 
 /* ---- messages ---- */
 
-/* Rings: `steps` times (p - 1) of them with so many bytes each per iteration and sample. */
+/* Adds `steps` * (ranks - 1) ring steps; each sends `messages` messages, with the given bytes per
+ * iteration and per sample. */
 static void add_ring(cs_paradl_cost *cost, const cs_paradl_link *link, double steps, uint32_t ranks,
                      double messages, double per_iteration, double per_sample)
 {
@@ -119,7 +122,7 @@ static void add_ring(cs_paradl_cost *cost, const cs_paradl_link *link, double st
     cost->per_sample += n * per_sample * link->beta;
 }
 
-/* (6), the second part of (22): all-reduces of gradients of weights. */
+/* Adds the all-reduces of weight gradients: equation (6), second part of (22). */
 static void sum_gradients(const cs_paradl_case *c, double bytes, cs_paradl_form *form)
 {
     cs_paradl_cost *cost = &form->parts[CS_PARADL_GRADIENTS];
@@ -130,7 +133,7 @@ static void sum_gradients(const cs_paradl_case *c, double bytes, cs_paradl_form 
     add_ring(cost, &c->between, 2, c->groups, 1, bytes / c->groups, 0);
 }
 
-/* (15), (19), the first part of (22): an all-gather and an all-reduce of each output. */
+/* Adds an all-gather and an all-reduce of each output: equations (15), (19), first part of (22). */
 static void exchange_layers(const cs_paradl_case *c, const layer_sums *sums, double width,
                             cs_paradl_form *form)
 {
@@ -139,8 +142,8 @@ static void exchange_layers(const cs_paradl_case *c, const layer_sums *sums, dou
              sums->outputs * width / p);
 }
 
-/* Messages of the halo of one tensor in direction d. Its extents in the directions before d have
- * their halos already, so that corners come along. */
+/* Adds the messages of one tensor's halo in direction d. Extents in earlier directions already
+ * include their halos, so corners are included. */
 static void add_halo(const cs_paradl_case *c, cs_halo halo, const double *extents, uint32_t rank,
                      uint32_t d, double width, cs_paradl_cost *cost)
 {
@@ -154,7 +157,7 @@ static void add_halo(const cs_paradl_case *c, cs_halo halo, const double *extent
     }
 }
 
-/* (10) of one operator; see halo.h. */
+/* Adds the halos of one operator: equation (10); see halo.h. */
 static void add_halos(const cs_net *net, const cs_op *op, const cs_paradl_case *c, double width,
                       cs_paradl_cost *cost)
 {
@@ -188,7 +191,8 @@ static void exchange_halos(const cs_net *net, const cs_paradl_case *c, double wi
 
 /* ---- memory ---- */
 
-/* (2), (8), (16), (17), (20): everything, and gradients of everything but biases. */
+/* Bytes of memory, equations (2), (8), (16), (17), (20): all tensors, and the gradients of all
+ * except biases. */
 static double memory_of(const cs_paradl_case *c, const layer_sums *sums, double width)
 {
     const bool divides_weights = c->method == CS_PARADL_FILTER || c->method == CS_PARADL_CHANNEL;
@@ -200,7 +204,7 @@ static double memory_of(const cs_paradl_case *c, const layer_sums *sums, double 
 
 /* ---- pipelines ---- */
 
-/* (12) to (14). */
+/* Evaluates a pipeline: equations (12) to (14). */
 static void evaluate_pipeline(const cs_net *net, const cs_net_chain *chain, const cs_paradl_case *c,
                               double samples, double width, cs_paradl_form *form)
 {
@@ -236,7 +240,7 @@ static void limit(cs_paradl_form *form, uint64_t most, const cs_op *op)
     form->limit = op->name;
 }
 
-/* Parts of an image: each has at least a pixel of each input and output. */
+/* Limits the parts of an image: each part needs at least one pixel of every input and output. */
 static void limit_space(const cs_net *net, const cs_op *op, const cs_paradl_case *c,
                         cs_paradl_form *form)
 {
@@ -251,7 +255,8 @@ static void limit_space(const cs_net *net, const cs_op *op, const cs_paradl_case
     limit(form, out, op);
 }
 
-/* The last column of table 3. The first layer is not divided by channels (4.5.1). */
+/* Finds the limit of p2 in the last column of table 3. The first layer is not split by channels
+ * (4.5.1). */
 static void find_limit(const cs_net *net, const cs_net_chain *chain, const cs_paradl_case *c,
                        cs_paradl_form *form)
 {
@@ -272,11 +277,11 @@ static void find_limit(const cs_net *net, const cs_net_chain *chain, const cs_pa
     if (c->method == CS_PARADL_PIPELINE)
         form->most_members = chain->n_layers;
     else if (form->most_members == UINT64_MAX)
-        form->most_members = 1; /* nothing can be divided */
+        form->most_members = 1; /* nothing can be split */
     form->fits &= c->groups <= c->batch && c->members <= form->most_members;
 }
 
-/* ---- all of it ---- */
+/* ---- evaluation ---- */
 
 void cs_paradl_evaluate(const cs_net *net, const cs_net_chain *chain, const cs_net_options *how,
                         const cs_paradl_case *asked, cs_paradl_form *form)
@@ -313,7 +318,8 @@ uint32_t cs_paradl_space_rank(const cs_net *net)
     return rank;
 }
 
-/* Gives the largest prime factor that is left to the dimension with the fewest parts. */
+/* Gives the largest remaining prime factor to the dimension with the fewest parts, until no factor
+ * is left. */
 void cs_paradl_divide_space(uint32_t devices, uint32_t rank, uint32_t space[CS_SPACE_MAX])
 {
     for (uint32_t d = 0; d < CS_SPACE_MAX; d++)

@@ -46,7 +46,7 @@ static double state_bytes(cs_optimizer_storage storage, double states)
     return states * (storage.state_bytes ? storage.state_bytes : FULL);
 }
 
-/* Besides weights that are narrower. */
+/* Whether the optimizer has a master copy of narrower weights. */
 static bool has_main(cs_precision precision, cs_optimizer_storage storage)
 {
     return is_mixed(precision) && !storage.no_main;
@@ -84,12 +84,12 @@ double cs_precision_stepwise_bytes(cs_precision precision, double states, bool f
     const double g = float_gradients ? FULL : cs_precision_bytes(precision);
     const double s = state_bytes(storage, 1);
     const double fused = g + 2 * w + 2 * states * s;
-    if (states < 1) /* g + d w; w - r g */
+    if (states < 1) /* decay: g + d w; update: w - r g */
         return (w + 2 * g) + (2 * w + g) - fused;
-    if (states < 2) /* g + d w; m s; s + g; w - r s */
+    if (states < 2) /* decay: g + d w; momentum: m s, then s + g; update: w - r s */
         return (w + 2 * g) + 2 * s + (2 * s + g) + (2 * w + s) - fused;
-    return 2 * w + (2 * s + g)        /* d w; m s1 + (1 - m) g */
-           + 2 * s + (2 * s + g)      /* v s2; s2 + (1 - v) g g */
-           + 3 * (2 * s)              /* of sqrt(s2), its quotient, and epsilon added */
-           + (2 * w + 2 * s) - fused; /* w - r s1 / that */
+    return 2 * w + (2 * s + g)        /* decay: d w; first moment: m s1 + (1 - m) g */
+           + 2 * s + (2 * s + g)      /* second moment: v s2, then s2 + (1 - v) g g */
+           + 3 * (2 * s)              /* square root of s2, division, addition of epsilon */
+           + (2 * w + 2 * s) - fused; /* update: w - r s1 / (square root + epsilon) */
 }

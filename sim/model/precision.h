@@ -1,22 +1,22 @@
-/* Numbers in training: how wide they are, and what an optimizer keeps besides.
+/* The precision of numbers in training: their width, and the values that an optimizer keeps.
  *
- * fp32 and tf32 hold everything in 4 bytes; tf32 differs in the unit that multiplies. With fp16 and
+ * fp32 and tf32 hold everything in 4 bytes; tf32 uses a different unit to multiply. With fp16 and
  * bf16 the weights, their gradients and the activations take 2 bytes, and the optimizer keeps a
  * master copy of the weights and its states in 4 ("mixed precision", Micikevicius et al., ICLR
  * 2018; with Adam the 2 + 2 + 12 bytes per parameter of Rajbhandari et al., ZeRO, SC 2020).
  * Gradients may be summed in float32 instead, as Megatron-LM does with bf16: 2 + 4 + 12.
- * Statistics of normalisation, and losses, are float32 in all of them.
+ * Normalisation statistics and losses are float32 in all precisions.
  *
- * fp8, mxfp8 and nvfp4 are types of the operands of linear layers, those of experts included; all
- * else is as with bf16: activations, gradients, weights with their master copy, attention,
- * embeddings, and the linear layers that are said to be wide, routers and last matrices
+ * fp8, mxfp8 and nvfp4 are types of the operands of linear layers, including experts.
+ * Everything else is as with bf16: activations, gradients, weights with their master copy,
+ * attention, embeddings, and linear layers that are marked as wide, i.e. routers and last matrices
  * (DeepSeek-V3, arXiv 2412.19437, section 3.3; Mishra et al., Recipes for pre-training LLMs with
  * MXFP8, arXiv 2506.08027; NVIDIA, Pretraining LLMs with NVFP4, arXiv 2509.25149). Operands are
- * cast from bf16 before a product, in two copies where two products read them along different
+ * cast from bf16 before a product, in two copies if two products read them along different
  * dimensions:
- *   fp8    1 byte an element, a scale per tensor (E4M3; gradients E4M3 or E5M2, of the same size)
- *   mxfp8  1 byte, and one of scale for each 32 elements (OCP Microscaling Formats 1.0)
- *   nvfp4  half a byte, and one of scale for each 16 elements
+ *   fp8    1 byte per element, a scale per tensor (E4M3; gradients E4M3 or E5M2, of the same size)
+ *   mxfp8  1 byte per element, and 1 for the scale of 32 elements (OCP Microscaling Formats 1.0)
+ *   nvfp4  half a byte per element, and 1 for the scale of 16 elements
  */
 #ifndef CS_WORKLOAD_PRECISION_H
 #define CS_WORKLOAD_PRECISION_H
@@ -35,25 +35,26 @@ typedef enum cs_precision {
     CS_N_PRECISIONS
 } cs_precision;
 
-/* "fp32", ..., ended by NULL: the choices of a field. */
+/* Names of cs_precision for a field: "fp32", ...; ended by NULL. */
 extern const char *const cs_precision_names[];
 
-/* Bytes of a weight, of its gradient and of an element of an activation. */
+/* Bytes per weight, per gradient of a weight, and per element of an activation. */
 uint32_t cs_precision_bytes(cs_precision precision);
 
-/* Whether operands of linear layers are cast to the type, and everything else is bf16. */
+/* Whether only the operands of linear layers are cast to the type, and everything else is bf16. */
 bool cs_precision_is_narrow(cs_precision precision);
 
-/* What else is computed in: bf16 with narrow types, else the type itself. */
+/* The precision of everything else: bf16 with narrow types, otherwise the type itself. */
 cs_precision cs_precision_wide(cs_precision precision);
 
-/* Bytes of an element of an operand of a linear layer, with its part of a scale. */
+/* Bytes per element of a linear layer's operand, including its share of a scale. */
 double cs_precision_operand_bytes(cs_precision precision);
 
-/* How an optimizer stores what it keeps; zeroed: all in float32. */
+/* How an optimizer stores its values; zeroed: all in float32. */
 typedef struct cs_optimizer_storage {
-    uint32_t state_bytes; /* of a state; 0: 4 */
-    bool no_main;         /* narrower weights have no master copy: they are updated themselves */
+    uint32_t state_bytes; /* bytes per state; 0 means 4 */
+    /* whether narrower weights have no master copy and are updated directly */
+    bool no_main;
 } cs_optimizer_storage;
 
 /* Bytes that an optimizer keeps per byte of weights, besides weights and gradients: `states` values
@@ -62,18 +63,19 @@ typedef struct cs_optimizer_storage {
 double cs_precision_state_ratio(cs_precision precision, double states,
                                 cs_optimizer_storage storage);
 
-/* Bytes of a weight as it is updated: its master copy, or itself where there is none. */
+/* Bytes per weight that an update works on: the master copy, or the weight itself if there is no
+ * master copy. */
 uint32_t cs_precision_updated_bytes(cs_precision precision, cs_optimizer_storage storage);
 
-/* Bytes of gradients per byte of weights: 1, or with float32 gradients of narrower weights 2. */
+/* Bytes of gradients per byte of weights: 1, or 2 for float32 gradients of narrower weights. */
 int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients);
 
-/* Bytes that one update reads and writes per weight: gradient, weight (the master copy, and the
- * copy that the next step computes with) and states. */
+/* Bytes per weight that an update reads and writes: gradient, weight (the master copy, and the copy
+ * for the next step) and states. */
 double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients,
                                  cs_optimizer_storage storage);
 
-/* Bytes per weight that an update moves besides, if each step of its formula is a kernel, as in
+/* Bytes per weight that an update moves in addition if each step of its formula is a kernel, as in
  * PyTorch's foreach optimizers with weight decay (torch/optim/sgd.py, _multi_tensor_sgd: decay
  * makes a gradient of its own, momentum is scaled and added to; torch/optim/adam.py,
  * _multi_tensor_adam, decoupled: decay; lerp; mul, addcmul; sqrt, div, add; addcdiv). */

@@ -11,7 +11,7 @@ bool cs_recompute_means(const char *name, const char *op)
     const size_t length = strlen(name);
     bool means = false;
     for (const char *at = op; at && length > 0 && !means; at = strchr(at, '.')) {
-        at += at > op; /* the dot */
+        at += at > op; /* skip the dot */
         means = strncmp(at, name, length) == 0 && (at[length] == '\0' || at[length] == '.');
     }
     return means;
@@ -25,7 +25,8 @@ bool cs_recompute_means_any(const char *name, const cs_net *net)
     return any;
 }
 
-/* An exchange in front of operators does so where all of them do: what it makes is theirs. */
+/* Whether an exchange serves an operator that is not recomputed. An exchange is recomputed if all
+ * operators that read its result are, because only they need it. */
 static bool is_for_others(const cs_net *net, uint32_t p, const uint32_t *runs)
 {
     const cs_op *op = &net->ops[p];
@@ -96,7 +97,7 @@ cs_status cs_recompute_discards(const cs_net *net, const char *const *names, uin
     return CS_OK;
 }
 
-/* ---- what it saves ---- */
+/* ---- effect on memory ---- */
 
 static bool is_meant(const char *const *names, uint32_t n, const char *op)
 {
@@ -106,7 +107,7 @@ static bool is_meant(const char *const *names, uint32_t n, const char *op)
     return meant;
 }
 
-/* Whether a kernel runs again for this name that would not for the others. */
+/* Whether `name` makes a kernel run again that the other names do not. */
 static bool repeats(const cs_net *net, const char *name, const char *const *others, uint32_t n)
 {
     bool found = false;
@@ -116,7 +117,7 @@ static bool repeats(const cs_net *net, const char *name, const char *const *othe
     return found;
 }
 
-/* Whether `name` means an operator that `names` mean as well. */
+/* Whether an operator that `name` means is also meant by `names`. */
 static bool meets(const cs_net *net, const char *name, const char *const *names, uint32_t n)
 {
     bool found = false;
@@ -135,7 +136,8 @@ static cs_status find_kept(const cs_net *net, const cs_net_options *how, int64_t
     return CS_OK;
 }
 
-/* `others` and `discards` have room for one more than there are names of either kind. */
+/* Compares the saved bytes with and without one name. `others` and `discards` need room for one
+ * entry more than there are recompute_ops and discard_ops. */
 static cs_status compare(const cs_net *net, const cs_net_options *how, uint32_t name,
                          const char **others, const char **discards, cs_recompute_effect *effect,
                          cs_error *error)

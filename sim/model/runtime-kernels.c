@@ -16,9 +16,10 @@ static cs_op_kind kind_of_reader(const cs_net *net, const cs_op *op)
     return reader < net->n_ops ? net->ops[reader].kind : CS_OP_VIEW;
 }
 
-/* Whether the gradient of what it reads is summed within the product of several linear layers: of
- * one block, whatever else reads the same there or in other blocks, as those of a decoder read what
- * the encoder made. */
+/* Whether an operator is one of several linear layers of a block with the same input, but not the
+ * last of them: their common product then sums the gradients of the input. Other operators may read
+ * the input too, in the block or in others, as the layers of a decoder read the encoder's
+ * output. */
 static bool shares_product(const cs_net *net, const cs_op *op)
 {
     if (!is_product(op->kind) || op->wide || !cs_op_accumulates(net, op, 0))
@@ -33,8 +34,9 @@ static bool shares_product(const cs_net *net, const cs_op *op)
     return false;
 }
 
-/* Of the linear layers that are one product, the last to read the input has its kernels, but for
- * the cast of the input. */
+/* Removes the kernels of a linear layer that shares a product with later ones: the last layer to
+ * read the input has all kernels of the product, except the cast of the input, which stays with its
+ * layer. */
 static void join_product(cs_op_cost *cost)
 {
     cost->backward_input.flop -= cost->accumulate.flop;
@@ -44,7 +46,7 @@ static void join_product(cs_op_cost *cost)
     cost->backward_input.launches = cost->backward_weight.launches = 0;
 }
 
-/* Whether it is the last of several linear layers that read the same, in a block. */
+/* Whether an operator is the last of several linear layers in a block that read the same input. */
 static bool ends_product(const cs_net *net, const cs_op *op)
 {
     for (const cs_op *other = op; other > net->ops && other[-1].block == op->block; other--)
@@ -61,9 +63,10 @@ static bool is_gathered(const cs_net *net, const cs_op *op)
     return writer->kind == CS_OP_EXCHANGE && writer->output == op->inputs[0];
 }
 
-/* Products by themselves. The sum of gradients is in a kernel that is there anyway, and reads one
- * more for each layer but the last: a product, or the norm's backward. Narrow products add nothing,
- * and where the sum is sent next there is no other kernel: one of its own reads and writes it. */
+/* Changes the costs of linear layers with the same input that stay separate products. The gradients
+ * of their input are summed in a kernel that is needed anyway: a product, or the norm's backward.
+ * It reads one tensor more for each layer except the last. Narrow products cannot add gradients; if
+ * the sum is then sent, no kernel is left that could, so a separate kernel reads and writes it. */
 static void leave_apart(const cs_net *net, const cs_op *op, cs_op_cost *cost)
 {
     if (shares_product(net, op)) {
@@ -79,8 +82,8 @@ static void leave_apart(const cs_net *net, const cs_op *op, cs_op_cost *cost)
     }
 }
 
-/* One kernel each way: it reads, and writes; backward it reads two, and the gradients of its scales
- * are summed on the way. */
+/* Makes a norm one kernel per pass: forward reads and writes a tensor; backward reads two tensors
+ * and writes one, and sums the gradients of the scales in the same kernel. */
 static void fuse_norm(cs_op_cost *cost, double tensor)
 {
     const cs_pass_cost sum = cost->accumulate;
@@ -91,13 +94,14 @@ static void fuse_norm(cs_op_cost *cost, double tensor)
     cost->backward_weight = (cs_pass_cost){0};
 }
 
-/* Scaling and masking the weights of attention are kernels of their own, each of which reads and
- * writes them; backward, scaling is, and masking where it selects (torch.where), as a causal mask
- * does (transformers 4.40, models/gpt2/modeling_gpt2.py, _attn; models/bert/modeling_bert.py adds
- * its mask). */
+/* Adds separate kernels that scale and mask the weights of attention; each reads and writes all
+ * weights. Backward has a kernel for scaling, and one for masking if the mask selects
+ * (torch.where), as a causal mask does (transformers 4.40, models/gpt2/modeling_gpt2.py, _attn;
+ * models/bert/modeling_bert.py adds its mask). */
 static void scale_apart(const cs_op *op, cs_op_cost *cost)
 {
-    const double weights = (double)cost->workspace_bytes; /* unfused attention */
+    /* unfused attention: its workspace holds the weights */
+    const double weights = (double)cost->workspace_bytes;
     if (op->kind != CS_OP_ATTENTION || op->attention.kernel == CS_ATTENTION_FLASH)
         return;
     cost->forward.bytes += 4 * weights;
@@ -108,8 +112,8 @@ static void scale_apart(const cs_op *op, cs_op_cost *cost)
     }
 }
 
-/* Beside attention that is no fused kernel: dropout of the weights, a copy of the result in the
- * order of tokens, and backward a copy that joins the gradients of queries, keys and values. */
+/* Adds the kernels around unfused attention: dropout of the weights, a copy of the result in the
+ * order of tokens, and in backward a copy that joins the gradients of queries, keys and values. */
 static void order_attention(const cs_op *op, cs_op_cost *cost)
 {
     const uint32_t dropout = op->attention.dropout > 0;
@@ -123,13 +127,14 @@ static void order_attention(const cs_op *op, cs_op_cost *cost)
     }
 }
 
-/* Megatron-LM's softmax with a causal mask in one kernel reads what is not masked, half of what it
- * has read otherwise, and writes all (NVIDIA/Megatron-LM, megatron/fused_kernels/
- * scaled_upper_triang_masked_softmax.h: elements below local_seq are loaded); TransformerEngine has
- * the same kernel. */
+/* Skips masked weights: Megatron-LM's one-kernel softmax with a causal mask reads only weights that
+ * are not masked, which is half as much, and writes all (NVIDIA/Megatron-LM,
+ * megatron/fused_kernels/ scaled_upper_triang_masked_softmax.h: elements below local_seq are
+ * loaded); TransformerEngine has the same kernel. */
 static void skip_masked(const cs_op *op, cs_op_cost *cost)
 {
-    const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
+    /* unfused attention: its workspace holds the weights */
+    const double weights = (double)cost->workspace_bytes;
     if (op->kind != CS_OP_ATTENTION || op->attention.kernel == CS_ATTENTION_FLASH ||
         !op->attention.causal)
         return;
@@ -138,11 +143,12 @@ static void skip_masked(const cs_op *op, cs_op_cost *cost)
         cost->backward_input.bytes -= weights;
 }
 
-/* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3)))
- * (transformers 4.40, activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a
- * power, four products, two sums and a tanh, each of which reads one or two tensors and writes one;
- * backward the two factors' products, one for each product with a number, the tanh's, three for the
- * power's, and two sums where x has three readers. */
+/* Splits GPT-2's activation into the kernels of its formula, x / 2 * (1 + tanh(c (x + a x^3))), as
+ * transformers has it (transformers 4.40, activations.py, NewGELUActivation; minGPT,
+ * mingpt/model.py, NewGELU). Forward: a power, four products, two sums and a tanh, each of which
+ * reads one or two tensors and writes one. Backward: two products for the product of the two
+ * factors, one for each product with a number, one kernel for the tanh, three for the power, and
+ * two sums because x has three readers. */
 static void write_out_gelu(const cs_op *op, cs_op_cost *cost)
 {
     const double tensor = (double)cost->output_bytes;
@@ -157,10 +163,10 @@ static void write_out_gelu(const cs_op *op, cs_op_cost *cost)
     }
 }
 
-/* Rotary positions as PyTorch's operators, x cos + rotate(x) sin: half of x is negated and
- * concatenated with the other half, two products and a sum; backward two products, a negation, a
- * stack of both halves, and the sum of the two gradients of x (microsoft/Megatron-DeepSpeed at
- * f4157bea, megatron/model/rotary_pos_embedding.py:42 to 72). */
+/* Splits rotary positions into PyTorch's operators, x cos + rotate(x) sin. Forward: a negation of
+ * half of x, a concatenation with the other half, two products and a sum. Backward: two products, a
+ * negation, a stack of both halves, and the sum of the two gradients of x
+ * (microsoft/Megatron-DeepSpeed at f4157bea, megatron/model/rotary_pos_embedding.py:42 to 72). */
 static void write_out_rotary(const cs_op *op, cs_op_cost *cost)
 {
     enum { KERNELS = 5, MOVED = 1 + 2 + 2 * 2 + 3 };
@@ -208,7 +214,8 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
 void cs_runtime_kernels_fall_back(const cs_runtime_kernels *kernels, const cs_op *op,
                                   uint32_t batch, cs_op_cost *cost)
 {
-    const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
+    /* unfused attention: its workspace holds the weights */
+    const double weights = (double)cost->workspace_bytes;
     const bool math = op->kind == CS_OP_ATTENTION && op->attention.kernel != CS_ATTENTION_FLASH;
     if (!kernels->given || !kernels->fused || !math || !op->attention.causal ||
         kernels->softmax_multiple == 0 ||
@@ -243,7 +250,8 @@ void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double widt
         cost->backward_weight.cast_bytes += (width + 2 * sum_width) * (double)trained;
 }
 
-/* One kernel finds the largest element, another one makes the scale of it. */
+/* Adds two kernels before a cast: one finds the largest element, the other computes the scale from
+ * it. */
 static void read_again(double bytes, cs_pass_cost *pass)
 {
     if (!(pass->cast_bytes > 0))
@@ -279,8 +287,9 @@ static void merge_eagerly(double elements, double width, uint32_t steps, cs_op_c
     }
 }
 
-/* Of E elements of the result, and K of keys and values; a join, n - 1 copies, n sums, a fill and
- * n - 1 merges of logarithms; backward a copy, n - 1 copies, and 2 n sums. */
+/* Adds the kernels of TransformerEngine's ring, for E elements of the result and K of keys and
+ * values. Forward: a join, n - 1 copies, n sums, a fill and n - 1 merges of logarithms. Backward: a
+ * copy, n - 1 more copies, and 2 n sums. */
 static void sum_up(double result, double pairs, double width, uint32_t steps, cs_op_cost *cost)
 {
     cost->forward.cast_bytes += width * (result * (1 + 3 * steps) + pairs * (1 + steps));
@@ -314,7 +323,7 @@ void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *ne
 static void fill(double bytes, uint32_t tensors, cs_pass_cost *pass)
 {
     if (pass->launches == 0)
-        return; /* nothing is made, or another operator's kernel makes it */
+        return; /* nothing is made, or a kernel of another operator makes it */
     pass->cast_bytes += bytes;
     pass->launches += tensors;
 }
@@ -338,8 +347,9 @@ static bool is_of_experts(cs_op_kind kind)
     return kind == CS_OP_GROUPED_LINEAR || kind == CS_OP_DISPATCH || kind == CS_OP_COMBINE;
 }
 
-/* Scales of blocks, one kernel for each operand of a product (transformer_engine/common/swizzle);
- * of a layer whose product is another's only the cast is left. */
+/* The number of kernels that reorder the scales of blocks: one per operand of a product
+ * (transformer_engine/common/swizzle). 0 if the product belongs to another layer and only the cast
+ * is left. */
 static uint32_t kernels_of_scales(const cs_op *op, const cs_pass_cost *cost, cs_precision precision)
 {
     const cs_precision of = cs_op_precision(op, precision);
@@ -352,7 +362,7 @@ static double host_factor(const cs_accelerator *device)
     return device->training.host ? device->training.host->factor : 1;
 }
 
-/* Kernels of a pass that the host starts one by one. */
+/* The number of kernels of a pass that the host starts one by one. */
 static double started(const cs_runtime_kernels *kernels, const cs_op *op, const cs_pass_cost *pass,
                       cs_precision precision)
 {
@@ -362,7 +372,7 @@ static double started(const cs_runtime_kernels *kernels, const cs_op *op, const 
     return kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR ? all * op->experts : all;
 }
 
-/* Operators that the host has to go through for so many kernels of a pass. */
+/* The number of operators that the host goes through to start the kernels of a pass. */
 static double operators(const cs_op *op, const cs_op_cost *cost, double kernels)
 {
     const bool math = op->kind == CS_OP_ATTENTION && op->attention.kernel != CS_ATTENTION_FLASH;
@@ -419,7 +429,8 @@ double cs_runtime_kernels_batch(const cs_runtime_kernels *kernels, const cs_acce
 
 /* ---- times ---- */
 
-/* By the device's peak. */
+/* Seconds of the flop of fused attention, at the share of the device's peak that the kernel
+ * reaches. */
 static double seconds_of_flash(const cs_accelerator *device, uint32_t version,
                                const cs_pass_cost *cost, cs_pass pass, double peak)
 {
@@ -455,7 +466,8 @@ static double memory_rate(const cs_accelerator *device)
            (memory ? memory->memory : device->groups[CS_GROUP_ELEMENTWISE].memory);
 }
 
-/* Kernels that gather rows, or scatter them, reach less: as an embedding does. */
+/* Bytes per second that an operator moves. Kernels that gather or scatter rows are slower, like an
+ * embedding. */
 static double rate_of(const cs_accelerator *device, const cs_op *op)
 {
     return op->kind == CS_OP_DISPATCH || op->kind == CS_OP_COMBINE
@@ -463,8 +475,8 @@ static double rate_of(const cs_accelerator *device, const cs_op *op)
                : memory_rate(device);
 }
 
-/* Of kernels, each behind the other; a loop over experts has them on several streams, one of whole
- * modules on one. */
+/* Seconds to launch kernels one after another. A loop over experts launches on several streams, or
+ * on one stream if each expert has modules of its own. */
 static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                         const cs_op *op, const cs_pass_cost *cost)
 {
@@ -475,10 +487,10 @@ static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator 
     return cost->launches * rounds * cs_time_seconds(device->launch);
 }
 
-/* Tiles of a result, and what they reach of the largest one's rate: narrower tiles read more for
- * each multiplication. In fp32 this is assumed; in narrower types 0.93 for each halving, least
- * squares over 375 products on an H100 (ROCm/xla at 14ea5422, xla/service/gpu/model/
- * matmul_interpolator_data.h). Zeroed rows end a list. */
+/* A tile of a result, and the share of the largest tile's rate that it reaches: narrower tiles read
+ * more per multiplication. For fp32 the share is assumed; for narrower types it is 0.93 per
+ * halving, least squares over 375 products on an H100 (ROCm/xla at 14ea5422, xla/service/gpu/model/
+ * matmul_interpolator_data.h). A zeroed row ends a list. */
 typedef struct tile {
     double rows, columns, reached;
 } tile;
@@ -487,19 +499,20 @@ static const tile single_tiles[] = {{128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8
 static const tile narrow_tiles[] = {{256, 128, 1},    {128, 256, 1},    {128, 128, 0.93},
                                     {128, 64, 0.865}, {64, 128, 0.865}, {0}};
 
-/* Waves of `tiles` tiles over the multiprocessors; `alone`: nothing else fills the last wave. */
+/* Waves that `tiles` tiles take on the multiprocessors; `alone`: no other product fills the last
+ * wave. */
 static double waves_of(const cs_tiling *tiling, double tiles, bool alone)
 {
     const double waves = tiles / tiling->multiprocessors;
     return alone ? ceil(waves) : waves;
 }
 
-/* Seconds of a product of matrices at `rate`. Each multiprocessor computes a tile of the result at
- * a time, so that tiles take whole waves (NVIDIA, Matrix Multiplication Background User's Guide,
- * sections 3.3 and 3.4), each of which has to be filled before the first multiplication. Libraries
- * choose what leaves fewer idle: narrower tiles, or to split sums of at least 512 products each,
- * whose parts are written in fp32, read and added (cuBLAS's and rocBLAS's split-K kernels). What is
- * one product with another linear layer's fills waves with it. */
+/* Seconds of a matrix product at `rate`. Each multiprocessor computes one tile of the result at a
+ * time, so tiles take whole waves (NVIDIA, Matrix Multiplication Background User's Guide, sections
+ * 3.3 and 3.4), and each wave has to be filled before its first multiplication. Libraries choose
+ * the variant that leaves fewer multiprocessors idle: narrower tiles, or sums split into parts of
+ * at least 512 products each, which are written in fp32, read and added (split-K kernels of cuBLAS
+ * and rocBLAS). A linear layer that shares its product with another one also shares its waves. */
 static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost *cost,
                                const tile *tiles, double rate)
 {
@@ -523,9 +536,10 @@ static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost 
     return best;
 }
 
-/* Tiles that computing has read in time hide moving, but for a part of the results, which are
- * written last. Where tiles are not known, and of experts, whose products are of many matrices, the
- * two add up, as in SimuMax's products of groups (MooreThreads, 4dcaae51). */
+/* Seconds of a product. Computing hides moving if tiles are read in time, except for a part of the
+ * results, which are written last. If tiles are not known, and for experts, whose products have
+ * many matrices, the two times add up, as in SimuMax's grouped products (MooreThreads,
+ * 4dcaae51). */
 static double seconds_of_product(const cs_accelerator *device, const cs_op *op,
                                  const cs_pass_cost *cost, double peak, cs_precision precision)
 {

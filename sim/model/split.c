@@ -92,7 +92,7 @@ const char *cs_axes_text(cs_axes_name name)
 
 /* ---- routing ---- */
 
-/* More rows than one draw can have lie next to their mean. */
+/* The most rows that are drawn. More rows are so close to their mean that the mean is used. */
 static const double most_rows = 1 << 30;
 
 static void draw_popularity(const cs_routing *routing, uint32_t experts, gsl_rng *random,
@@ -105,7 +105,7 @@ static void draw_popularity(const cs_routing *routing, uint32_t experts, gsl_rng
         gsl_ran_dirichlet(random, experts, popularity, popularity + experts);
 }
 
-/* The busiest place's share of the rows, with experts in equal runs. */
+/* The busiest place's share of all rows; each place has the same number of consecutive experts. */
 static double busiest(const double *shares, uint32_t experts, uint32_t places)
 {
     const uint32_t each = experts / places;

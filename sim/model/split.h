@@ -1,16 +1,17 @@
 /* How the work of a stage is divided over the devices that hold it.
  *
- * The devices of a stage form a grid with named axes. Device number i of a stage, its place, has
- * the coordinates
+ * The devices of a stage form a grid with named axes. The number i of a device within its stage is
+ * its place; it has the coordinates
  *
  *     i = tensor + T (x + X (y + Y (z + Z (context + C data))))
  *
- * so that the tensor axis is innermost. The experts of a mixture are divided over the same devices
- * in another way: i = expert_tensor + ET (expert + E expert_data). An axis of size 1 divides
+ * so the tensor axis is innermost. The experts of a mixture are divided over the same devices in a
+ * different way: i = expert_tensor + ET (expert + E expert_data). An axis of size 1 divides
  * nothing, and nothing is exchanged over it.
  *
- * Something is divided, gathered or summed over one axis, or over several together (cs_axes): each
- * place belongs to a group, of the places that differ from it in these axes alone.
+ * Tensors are divided, gathered or summed over one axis, or over several axes together (cs_axes).
+ * Each place belongs to one group per such set of axes: the places that differ from it only along
+ * these axes.
  */
 #ifndef CS_WORKLOAD_SPLIT_H
 #define CS_WORKLOAD_SPLIT_H
@@ -43,36 +44,39 @@ typedef enum cs_axes_name {
         CS_N_AXES
 } cs_axes_name;
 
-/* Sizes of the axes, each >= 1; 0 of copies is 1. */
+/* Sizes of the axes, each >= 1; copies 0 means 1. */
 typedef struct cs_grid {
     uint32_t tensor;
     uint32_t space[3]; /* x, y, z */
     uint32_t context, data;
     uint32_t expert, expert_tensor; /* their product divides the number of places */
-    uint32_t shard;        /* places of GRADIENT that share the states of weights; divides them */
-    uint32_t expert_shard; /* the same of EXPERT_DATA */
-    uint32_t copies; /* neighbours along the tensor axis with the same heads of keys and values
-                            * (cs_split_copies); they divide it */
+    /* places of GRADIENT that share the optimizer states of weights; divides GRADIENT */
+    uint32_t shard;
+    /* places of EXPERT_DATA that share the optimizer states of experts; divides EXPERT_DATA */
+    uint32_t expert_shard;
+    /* neighbours along the tensor axis with the same heads of keys and values (cs_split_copies);
+     * divides `tensor` */
+    uint32_t copies;
 } cs_grid;
 
-/* The places of one group are `first + k * stride`, k < size. */
+/* A group of places: `first + k * stride`, k < size. */
 typedef struct cs_axes {
     uint32_t size, stride;
 } cs_axes;
 
-/* All sizes 1. */
+/* A grid with all sizes 1. */
 cs_grid cs_grid_single(void);
 
 uint32_t cs_grid_places(const cs_grid *grid);
 
-/* GRADIENT spans the places that hold the same dense weights; SHARD are neighbours in it, REPLICA
- * the places of GRADIENT with the same shard. EXPERT_DATA, EXPERT_SHARD, EXPERT_REPLICA are the
- * same of experts. COPIES are the neighbours along TENSOR that have the same heads of keys and
- * values. */
+/* The size and stride of axes. GRADIENT spans the places with the same dense weights; SHARD are
+ * neighbours within it, REPLICA the places of GRADIENT with the same shard. EXPERT_DATA,
+ * EXPERT_SHARD and EXPERT_REPLICA are the same for experts. COPIES are the neighbours along TENSOR
+ * with the same heads of keys and values. */
 cs_axes cs_grid_axes(const cs_grid *grid, cs_axes_name name);
 
-/* The coordinate of a place along these axes, below their size; and the first place of its
- * group. */
+/* The coordinate of a place along these axes, less than their size. The second function: the first
+ * place of its group. */
 static inline uint32_t cs_axes_coordinate(cs_axes axes, uint32_t place)
 {
     return place / axes.stride % axes.size;
@@ -83,7 +87,8 @@ static inline uint32_t cs_axes_first(cs_axes axes, uint32_t place)
     return place - cs_axes_coordinate(axes, place) * axes.stride;
 }
 
-/* The next place that is the first of its group, behind one that is. */
+/* The next place that is the first of its group, after `place`, which is the first of its own
+ * group. */
 static inline uint32_t cs_axes_next_first(cs_axes axes, uint32_t place)
 {
     const uint32_t next = place + 1;
@@ -92,13 +97,13 @@ static inline uint32_t cs_axes_next_first(cs_axes axes, uint32_t place)
 
 const char *cs_axes_text(cs_axes_name name);
 
-/* What the devices of a group hand each other. Bytes are per device:
+/* Kinds of exchanges between the devices of a group. Their bytes are per device:
  *   all_reduce, reduce_scatter, broadcast  the whole vector that a device has before
  *   all_gather                             the whole vector that a device has after
- *   all_to_all                             all that a device has, its own share included
- *   shift                                  what each hands to the next one, the last to the first
- *   halo                                   what each hands to the next one; what it hands to the one
- *                                          before it is said apart; there is no ring */
+ *   all_to_all                             everything that a device has, its own share included
+ *   shift                                  sent to the next device; the last sends to the first
+ *   halo                                   sent to the next device; bytes to the previous device
+ *                                          are given separately; there is no ring */
 typedef enum cs_exchange_kind {
     CS_EXCHANGE_ALL_REDUCE,
     CS_EXCHANGE_ALL_GATHER,
@@ -109,74 +114,81 @@ typedef enum cs_exchange_kind {
     CS_EXCHANGE_BROADCAST,
 } cs_exchange_kind;
 
-/* How the tokens of a sequence meet in attention when they are divided. */
+/* How attention works when the tokens of a sequence are split. */
 typedef enum cs_context_method {
-    CS_CONTEXT_RING,       /* keys and values go around; causal work is balanced by taking the
-                            * chunks c and 2 C - 1 - c of the sequence */
-    CS_CONTEXT_ALL_GATHER, /* keys and values are gathered before */
-    CS_CONTEXT_ALL_TO_ALL, /* heads are divided instead of tokens, in attention only (Ulysses) */
+    /* keys and values go around; causal work is balanced: place c takes the chunks c and 2 C - 1 -
+     * c of the sequence */
+    CS_CONTEXT_RING,
+    CS_CONTEXT_ALL_GATHER, /* keys and values are gathered first */
+    CS_CONTEXT_ALL_TO_ALL, /* within attention, heads are split instead of tokens (Ulysses) */
 } cs_context_method;
 
-/* How unevenly the tokens of a mixture go to its experts, drawn.
+/* How unevenly the tokens of a mixture go to its experts, drawn at random.
  *
- * A router sends each token to k of E experts. Of the experts p_1, ..., p_E are how popular they
- * are:
+ * A router sends each token to k of E experts. The popularity p_1, ..., p_E of the experts is
  *   uniform    p_e = 1 / E
- *   dirichlet  p ~ Dirichlet(a, ..., a): all equally popular on average, the more unevenly the
+ *   dirichlet  p ~ Dirichlet(a, ..., a): all equally popular on average, and the more uneven the
  *              smaller a is (a = 1: every p is equally likely; the variance of a p_e is
  *              (1/E)(1 - 1/E)/(E a + 1))
- * Of R rows, tokens times k, (n_1, ..., n_E) ~ Multinomial(R, p) go to each; that a token goes to
- * different experts is not held against it. With experts in equal runs on Q places the load is
+ * Of R rows (tokens times k), (n_1, ..., n_E) ~ Multinomial(R, p) go to the experts. This neglects
+ * that a token goes to k different experts. If each of Q places has the same number of consecutive
+ * experts, the load is
  *
  *     Q / R max_q sum_{e on q} n_e,
  *
- * the rows of the busiest place over the mean. Each mixture of a network draws its own, from the
- * seed and its name.
+ * the rows of the busiest place over the mean. Each mixture of a network draws its own load, from
+ * the seed and its name.
  */
 
 typedef enum cs_router {
-    CS_ROUTER_GIVEN, /* by the imbalance */
+    CS_ROUTER_GIVEN, /* set directly, by `imbalance` */
     CS_ROUTER_UNIFORM,
     CS_ROUTER_DIRICHLET,
 } cs_router;
 
 typedef struct cs_routing {
     cs_router router;
-    double imbalance;     /* given: load of the busiest place over the mean, >= 1 */
-    double concentration; /* a, > 0 */
+    double imbalance;     /* GIVEN: load of the busiest place over the mean, >= 1 */
+    double concentration; /* DIRICHLET: a, > 0 */
     uint64_t seed;
 } cs_routing;
 
-/* The load of the busiest of `places` places, for `rows` rows of the mixture of that name; 1 for
- * one place or no rows. Negative when memory runs out. */
+/* The load of the busiest of `places` places, for `rows` rows of the mixture named `mixture`; 1 for
+ * one place or no rows. Negative if memory runs out. */
 double cs_routing_load(const cs_routing *routing, const char *mixture, uint32_t experts,
                        uint32_t places, double rows);
 
-/* What the tensor axis divides. */
+/* Dimensions that the tensor axis splits. */
 typedef enum cs_tensor_method {
-    CS_TENSOR_PAIRS,  /* Megatron: output features or heads, then input features, one reduction
-                        * behind the second; vocabulary of embedding and loss */
-    CS_TENSOR_FILTER, /* output features or filters of each operator, gathered behind it (ParaDL) */
-    CS_TENSOR_CHANNEL, /* input features or channels of each operator but the first with weights,
-                        * reduced behind it (ParaDL) */
+    /* Megatron: output features or heads, then input features, with one reduction after the second;
+     * vocabulary of embedding and loss */
+    CS_TENSOR_PAIRS,
+    CS_TENSOR_FILTER, /* output features or filters of each operator, gathered after it (ParaDL) */
+    /* input features or channels of each operator except the first with weights, reduced after it
+     * (ParaDL) */
+    CS_TENSOR_CHANNEL,
 } cs_tensor_method;
 
 typedef struct cs_split {
     cs_grid grid;
     cs_tensor_method tensor_method;
-    bool sequence_parallel; /* with PAIRS: tokens are divided over the tensor axis elsewhere, */
-    bool keeps_tokens;      /* and those that were gathered are kept, not gathered again backward */
-    bool wide_gathers;      /* the tensor axis gathers operands of narrow products before they are
-                             * cast, else after it */
+    bool sequence_parallel; /* with PAIRS: tokens are split over the tensor axis outside pairs */
+    /* whether gathered tokens are saved instead of being gathered again in backward */
+    bool keeps_tokens;
+    /* whether the tensor axis gathers operands of narrow products before their cast; false: after
+     * it */
+    bool wide_gathers;
     cs_context_method context_method;
-    const char *space_until; /* operator or block before which space is gathered; NULL: where the
-                              * network has space no longer */
-    cs_routing routing;      /* of tokens to experts */
-    uint32_t samples;        /* that a place computes at once, which rows are drawn for; 0 is 1 */
-    bool synchronised_norm;  /* batch norm sums its statistics over GRADIENT */
+    /* operator or block before which space is gathered; NULL: as soon as the network has no space
+     * dimensions any more */
+    const char *space_until;
+    cs_routing routing; /* routing of tokens to experts */
+    /* samples that a place computes at once; rows are drawn for that many; 0 means 1 */
+    uint32_t samples;
+    bool synchronised_norm; /* whether batch norm sums its statistics over GRADIENT */
 } cs_split;
 
-/* One split, of one device: all sizes 1. */
+/* The split of one device: all sizes 1. */
 cs_split cs_split_none(void);
 
 #endif

@@ -1,22 +1,23 @@
-/* The tensors of a layer's forward and backward one by one, in the order in which they come and go.
+/* The tensors of a layer's forward and backward, in the order in which they come and go.
  *
- * Memory is told apart by number: a storage of the network, what an operator keeps besides, a
- * gradient, a workspace. The numbers are the same in all layers, so that a run of layers plays
- * their tapes one after the other, and what one layer writes the next one reads.
+ * Memory is identified by number: a storage of the network, other memory that an operator keeps, a
+ * gradient, or a workspace. The numbers are the same in all layers, so the tapes of a run of layers
+ * can be played one after another, and a layer reads what an earlier layer wrote.
  *
  * What a player does:
- *   CS_TAPE_TAKE  allocates the bytes, unless there is memory of that number already
- *   CS_TAPE_READ  the same: what the layer reads, where the layer before it is on another device
- *   CS_TAPE_KEEP  one more operator keeps it for its backward
- *   CS_TAPE_GIVE  forward: it is freed, unless it is kept; backward: if it is kept, one operator
- *                 less keeps it, and without any it is freed
- * of what it has; memory that it has not it leaves to others. At the end of a forward it frees what
- * is not kept, once it is handed on, and at the end of a backward all that is left of the
- * micro-batch.
+ *   CS_TAPE_TAKE  allocates the bytes, unless memory with that number exists already
+ *   CS_TAPE_READ  the same, for memory that the layer reads if the layer before is on another
+ *                 device
+ *   CS_TAPE_KEEP  one more operator keeps the memory for its backward
+ *   CS_TAPE_GIVE  forward: frees the memory unless it is kept; backward: if it is kept, one
+ *                 operator fewer keeps it; frees it when no operator does
+ * A player ignores memory that it does not own. At the end of a forward it frees memory that is not
+ * kept, once it has been handed on; at the end of a backward it frees everything that is left of
+ * the micro-batch.
  *
- * An operator takes its result and what it keeps besides, and its workspace for as long as it runs;
- * what it was the last to read is then freed (PyTorch frees a tensor with its last reference). Each
- * operator is a kernel by itself. Gradients are as backward-memory.h has them.
+ * An operator takes its result, other memory that it keeps, and its workspace while it runs. Then
+ * the tensors that it was the last to read are freed (PyTorch frees a tensor with its last
+ * reference). Each operator is one kernel. Gradients are as in backward-memory.h.
  */
 #ifndef CS_WORKLOAD_TAPE_H
 #define CS_WORKLOAD_TAPE_H
@@ -36,8 +37,8 @@ typedef enum cs_tape_what {
 typedef struct cs_tape_event {
     uint32_t memory;
     uint8_t what; /* cs_tape_what */
-    bool leaves;  /* TAKE: later layers read it */
-    bool skipped; /* TAKE: not when the forward runs again */
+    bool leaves;  /* TAKE: whether later layers read it */
+    bool skipped; /* TAKE: left out when the forward is recomputed */
     bool sent;    /* GIVE: by an exchange, whose stream has used the memory */
     int64_t bytes;
 } cs_tape_event;

@@ -4,13 +4,13 @@
 
 enum {
     FLOAT = 4,
-    PIXELS = 9,        /* that a filter reads */
-    PLACES = 16,       /* of a transformed tile */
-    BLOCK = 32,        /* tiles, and filters, that a block computes */
-    BLOCKS_AT_ONCE = 2 /* of a multiprocessor */
+    PIXELS = 9,        /* pixels that a filter reads */
+    PLACES = 16,       /* elements of a transformed tile */
+    BLOCK = 32,        /* tiles, and filters, per block */
+    BLOCKS_AT_ONCE = 2 /* blocks on a multiprocessor at the same time */
 };
 
-/* Of the transforms of a tile's pixels, of its results, and of a filter. */
+/* Additions to transform the pixels of a tile, the results of a tile, and a filter. */
 enum { PIXEL_ADDITIONS = 32, RESULT_ADDITIONS = 24, FILTER_ADDITIONS = 28 };
 
 bool cs_winograd_computes(const cs_op *op)
@@ -49,8 +49,8 @@ static double multiplied(const cs_winograd *pass)
     return 2.0 * PLACES * pass->tiles * pass->channels * pass->filters;
 }
 
-/* Times that the device takes the blocks of a pass, by the same results in blocks without gaps on
- * all multiprocessors. */
+/* The time that the device takes for the blocks of a pass, relative to the same results in full
+ * blocks that keep all multiprocessors busy. */
 static double waves(const cs_winograd *pass, uint32_t multiprocessors)
 {
     const double blocks = ceil(pass->tiles / BLOCK) * ceil(pass->filters / BLOCK);
@@ -76,7 +76,7 @@ static double seconds_of_kernel(const cs_winograd *pass, double flop, double byt
 static double seconds_of_products(const cs_winograd *pass, double flop, double bytes,
                                   const cs_winograd_rates *rates)
 {
-    enum { KERNELS = 4 }; /* two transforms, the products, the transform back */
+    enum { KERNELS = 4 }; /* two transforms, the products, the transform of the results */
     const double transformed = FLOAT * PLACES *
                                (pass->tiles * pass->channels + pass->tiles * pass->filters +
                                 pass->channels * pass->filters);
