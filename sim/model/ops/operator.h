@@ -10,9 +10,9 @@
  *   entry    the keys that a file must give for it, and the call of its builder (net-file.h)
  *   traits   properties that other code asks of all kinds: is it a view, a loss, a product?
  *
- * Members that a table leaves out are zero; their comments say what zero means. There is no other
- * list of kinds, with two exceptions: backends (calib/bench) have a kernel for each kind that they
- * can run, and models of frameworks look for patterns such as "a SiLU in front of a product". */
+ * Members that a table leaves out are zero; their comments say what zero means. No other code lists
+ * the kinds, with two exceptions: backends (calib/bench) have a kernel for each kind that they can
+ * run, and models of frameworks look for patterns such as "a SiLU in front of a product". */
 #ifndef CS_WORKLOAD_OPERATOR_H
 #define CS_WORKLOAD_OPERATOR_H
 
@@ -94,7 +94,7 @@ CS_MUST_CHECK cs_status cs_op_check_even_window(const cs_op_making *m);
 /* Bytes of a float32, of an index (int64) and of an element of a mask. */
 enum { CS_FLOAT_BYTES = 4, CS_INDEX_BYTES = 8, CS_MASK_BYTES = 1 };
 
-/* An operator whose cost is asked for. */
+/* An operator, and the conditions to compute its cost for. */
 typedef struct cs_cost_query {
     const cs_net *net;
     const cs_op *op;

@@ -39,7 +39,7 @@ static cs_tensor norm(cs_net *net, const cs_decoder *p, const char *name, cs_ten
     return p->norm ? cs_net_layer_norm(net, name, x) : cs_net_rms_norm(net, name, x);
 }
 
-/* Adds rotary positions to queries or keys, after their norm per head if there is one. */
+/* Normalises queries or keys head by head if the decoder does so, and adds rotary positions. */
 static cs_tensor rotate(cs_net *net, const cs_decoder *p, const char *head_norm, const char *rotary,
                         cs_tensor x, uint32_t heads)
 {
