@@ -8,10 +8,11 @@
 enum {
     MIB = 1 << 20,
     MIN_BLOCK = 512,
-    SMALL_SIZE = MIB,           /* largest block of the small pool */
-    SMALL_BUFFER = 2 * MIB,     /* segment of the small pool */
-    LARGE_BUFFER = 20 * MIB,    /* segment of the large pool for a block below MIN_LARGE_ALLOC */
-    MIN_LARGE_ALLOC = 10 * MIB, /* larger blocks get a segment rounded up to ROUND_LARGE */
+    SMALL_SIZE = MIB,        /* largest block of the small pool */
+    SMALL_BUFFER = 2 * MIB,  /* segment of the small pool */
+    LARGE_BUFFER = 20 * MIB, /* segment of the large pool for a block below MIN_LARGE_ALLOC */
+    MIN_LARGE_ALLOC =
+        10 * MIB, /* blocks from this size on: own segment, rounded up to ROUND_LARGE */
     ROUND_LARGE = 2 * MIB,
     NON_SPLIT_ROUNDING = LARGE_BUFFER,
 };
