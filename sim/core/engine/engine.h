@@ -42,7 +42,7 @@
  * any, f is 1. Transfers and collectives count from their starts to their ends. If f has changed in
  * step 4 (at the start: if it is not 1), the remaining time is reduced by (time since the last
  * change) / (old f), not below 0, and the end is set to (remaining time) * (new f) from now, to the
- * nearest picosecond. A device's record has the total time by which its computations took longer.
+ * nearest picosecond. A device's record has the total delay of its computations.
  *
  * Links are assigned, and rates changed, only in step 4. The span of a transfer starts when it
  * becomes ready (blocking: when it starts), so it includes the time spent waiting for links.

@@ -66,8 +66,8 @@ CS_MUST_CHECK cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effe
 CS_MUST_CHECK bool cs_memory_add_change(cs_memory *memory, uint32_t series,
                                         const cs_memory_change *change);
 
-/* Must be called when a series begins on a device, and just before it ends. The changes of a series
- * are applied at its end, or before another task changes the device's memory. */
+/* Begin a series on a device, and prepare for its end. The changes of a series are applied at its
+ * end, or before another task changes the device's memory. */
 void cs_memory_begin_series(cs_memory *memory, uint32_t series, uint32_t device, cs_time now);
 void cs_memory_end_series(cs_memory *memory, uint32_t device);
 

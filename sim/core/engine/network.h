@@ -62,16 +62,16 @@ void cs_network_destroy(cs_network *network);
 CS_MUST_CHECK cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls,
                                         cs_time now);
 
-/* Must be called at the announced time of a flow. If *ended is true, the flow has left its links;
- * otherwise it now reaches them, and its end will be announced. */
+/* Handles a flow at its announced time. If *ended is true, the flow has left its links; otherwise
+ * it now reaches them, and its end will be announced. */
 CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, cs_time now,
                                        bool *ended);
 
 /* Sets the rates. Must be called after everything else that happens at `now`. */
 CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
 
-/* Must be called before time moves on from `now`. Announces when messages that joined at their
- * start will end or reach their links. */
+/* Announces when messages that joined at their start will end or reach their links. Must be called
+ * before time moves on from `now`. */
 CS_MUST_CHECK cs_status cs_network_leave(cs_network *network, cs_time now);
 
 /* Returns the rate of a flow since the last settling, in bytes/s; for count and max_min only. */

@@ -546,7 +546,7 @@ bool cs_graph_ids_rise(const cs_graph *graph)
 
 static cs_status check_order(const cs_graph *graph, cs_error *error)
 {
-    if (cs_graph_ids_rise(graph)) /* there is no circle if ids rise along all edges */
+    if (cs_graph_ids_rise(graph)) /* a circle is impossible if ids rise along all edges */
         return CS_OK;
     size_t n = (size_t)graph->n_tasks + 1;
     uint32_t *rank = malloc(3 * n * sizeof(*rank));

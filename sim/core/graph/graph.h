@@ -126,7 +126,7 @@ typedef struct cs_effect {
 
 typedef struct cs_class {
     uint8_t kind;   /* cs_kind */
-    uint8_t origin; /* cs_kind from which a transfer was lowered; else equal to kind */
+    uint8_t origin; /* cs_kind of the task that a transfer was lowered from; else equal to kind */
     bool blocking;  /* transfer: occupies the compute of both ends */
     /* makes a new version of its weights at its end; always true for CS_UPDATE */
     bool updates;

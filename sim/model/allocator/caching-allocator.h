@@ -66,7 +66,7 @@ extern const char *const cs_caching_action_names[];
 
 typedef struct cs_caching_event {
     cs_caching_action action;
-    int64_t address, size; /* OOM: bytes that the device had left, and bytes requested */
+    int64_t address, size; /* for OOM: bytes left on the device; bytes requested */
     uint32_t stream;
     bool small; /* whether it is in the small pool */
 } cs_caching_event;

@@ -141,8 +141,8 @@ static bool is_input(const cs_pipedream_chain *a, uint32_t node)
            text->length >= strlen(word) && memcmp(text->start, word, strlen(word)) == 0;
 }
 
-/* Whether a node is empty. Called in topological order, so the roles of the nodes that it reads are
- * known. */
+/* Whether a node is empty. Must be called in topological order, so that the roles of the nodes that
+ * it reads are known. */
 static bool is_empty(const cs_pipedream_chain *a, uint32_t node)
 {
     bool empty = !works(&a->graph->nodes[node]) && a->graph->nodes[node].output_bytes == 0;

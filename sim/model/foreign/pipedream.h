@@ -1,8 +1,9 @@
 /* Reader of the PipeDream project's profile format (graph.txt).
  *
  * Lines, in any order, are nodes: "nodeID -- DESCRIPTION -- forward_compute_time=MS,
- * backward_compute_time=MS, activation_size=BYTES|[BYTES; ...], parameter_size=BYTES[ --
- * stage_id=K]"; or edges: a tab, then "nodeA -- nodeB". Times are for the whole mini-batch.
+ * backward_compute_time=MS, activation_size=BYTES|[BYTES; ...],
+ * parameter_size=BYTES[ -- stage_id=K]"; or edges: a tab, then "nodeA -- nodeB". Times are for the
+ * whole mini-batch.
  *
  * The graph becomes a chain. All nodes between two articulation points (nodes through which every
  * path from the inputs to the outputs leads) become one layer, which ends with the second of these
@@ -13,13 +14,13 @@
  * input node, which loads data: its times are left out and it belongs to no layer, but its
  * activation is part of the model's input. Outputs are nodes that no other node reads. Two kinds of
  * node have no influence on where layers end:
- *   dead ends  take no time, have no weights, read at most one node, and only dead ends read them;
- *              there must be an output that takes time or has weights. A dead end is a part of a
- *              result that is not used. It joins the layer of the node that it reads, and nothing
- *              is saved for it.
- *   empty      nodes take no time, have no weights and no activation, and read only empty nodes or
- *              input nodes without activation. An empty node is an initial state. It joins the
- *              first layer that reads it.
+ *   dead ends    take no time, have no weights, read at most one node, and only dead ends read
+ *                them; there must be an output that takes time or has weights. A dead end is a part
+ *                of a result that is not used. It joins the layer of the node that it reads, and
+ *                nothing is saved for it.
+ *   empty nodes  take no time, have no weights and no activation, and read only empty nodes or
+ *                input nodes without activation. An empty node is an initial state. It joins the
+ *                first layer that reads it.
  *
  * The file leaves some things open, so there are conventions. A node's activation is the sum of its
  * outputs, rounded up to whole bytes. Half of a node's backward is for the input and half for the

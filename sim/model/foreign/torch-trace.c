@@ -22,9 +22,9 @@ static const char backward_prefix[] = "autograd::engine::evaluate_function";
 typedef struct unit {
     const char *name;
     uint32_t step; /* step that its sizes come from */
-    double first;  /* us; earliest start */
+    double first;  /* microseconds; earliest start */
     bool used;
-    double forward, backward; /* us; sum over all steps */
+    double forward, backward; /* microseconds; sum over all steps */
     bool exchanges;           /* whether it communicates */
     bool parameters;          /* whether one of its operators is known to have parameters */
     int64_t weight_bytes, input_bytes;
@@ -53,7 +53,7 @@ typedef struct collection {
     uint32_t step, ordinal; /* step and index of the next such operator */
     bool backward;          /* whether some operator of the backward pass found its unit */
     bool *busy;             /* per step: whether forward or backward passes compute anything */
-    double computing;       /* us; computing time of all units */
+    double computing;       /* microseconds; computing time of all units */
 } collection;
 
 static const cs_torch_list *list_of(const collection *c, cs_torch_kind kind)

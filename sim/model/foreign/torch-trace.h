@@ -50,8 +50,8 @@ typedef struct cs_torch_report {
     uint32_t n_operators, n_kernels, n_layers;
     bool modules;         /* whether layers are modules rather than operators */
     uint32_t n_exchanges; /* number of kernels that communicate; on a CPU, of operators */
-    double communication; /* us; time of all exchanges, which is left out */
-    double others;        /* us; time of other kernels that are left out: updates, copies of data */
+    double communication; /* microseconds of all exchanges; left out */
+    double others; /* microseconds of other kernels that are left out: updates, copies of data */
 } cs_torch_report;
 
 /* Read a model from a trace. If shapes, kernels or a backward pass are missing, the error says

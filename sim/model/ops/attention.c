@@ -128,10 +128,10 @@ static double sides_of(const cs_attention *a, double rows)
     return a->causal ? 1 + has_window(a, rows) : 0;
 }
 
-/* Charges the gradients of learned parameters. The gradient of a head's sink is minus a sum over
- * the rows: the sink's share of the softmax, times the row's product of result and gradient. Both
- * exist already, as a float32 per row and head. The gradient of the position bias sums the
- * gradients of the matrix before the softmax, over the batch too. */
+/* Computes the cost of the gradients of learned parameters. The gradient of a head's sink is minus
+ * a sum over the rows: the sink's share of the softmax, times the row's product of result and
+ * gradient. Both exist already, as a float32 per row and head. The gradient of the position bias
+ * sums the gradients of the matrix before the softmax, over the batch too. */
 static void cost_learned(const cs_cost_query *s, double rows, double weights, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -143,10 +143,10 @@ static void cost_learned(const cs_cost_query *s, double rows, double weights, cs
                                pass->launches + 1};
 }
 
-/* Charges the products. Forward has two: queries with keys, and weights with values. Backward has
- * four: two with the features of queries, two with the features of values; a fused kernel also
- * computes the weights a second time (Dao et al., FlashAttention, NeurIPS 2022). With several
- * steps, each step is a kernel that reads the queries and adds to the result. */
+/* Computes the cost of the products. Forward has two: queries with keys, and weights with values.
+ * Backward has four: two with the features of queries, two with the features of values; a fused
+ * kernel also computes the weights a second time (Dao et al., FlashAttention, NeurIPS 2022). With
+ * several steps, each step is a kernel that reads the queries and adds to the result. */
 static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -169,7 +169,7 @@ static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
     cost->keeps_input = true;
     cost_learned(s, s->batch * a->heads * rows, weights, cost);
     if (a->kernel == CS_ATTENTION_FLASH) {
-        /* `rows` counts the results of all kernels; only one of the kernels contains the
+        /* with several steps, `rows` counts the results of all kernels, and only one kernel has the
          * diagonal */
         cs_pass_cost *const passes[] = {&cost->forward, &cost->backward_input};
         for (int i = 0; i < 2; i++) {
@@ -202,8 +202,8 @@ static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
     }
 }
 
-/* Charges the concatenation. A part that all heads share is copied to each head, and its gradient
- * is the sum over the heads. */
+/* Computes the cost of the concatenation. A part that all heads share is copied to each head, and
+ * its gradient is the sum over the heads. */
 static void cost_head_concat(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double other = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[1])->elements;

@@ -179,7 +179,7 @@ static cs_tensor make_adaptive_pool(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* Charges a convolution: an output is a sum over the weights of its channel. */
+/* Computes the cost of a convolution: an output is a sum over the weights of its channel. */
 static void cost_conv(const cs_cost_query *s, cs_op_cost *cost)
 {
     double channels = s->out->shape.dims[0];
@@ -199,14 +199,14 @@ static void cost_pool(const cs_cost_query *s, cs_op_cost *cost)
     cost->forward.flop += window * s->y;
 }
 
-/* Charges a max pooling, which saves the index of each maximum. */
+/* Computes the cost of a max pooling, which saves the index of each maximum. */
 static void cost_max_pool(const cs_cost_query *s, cs_op_cost *cost)
 {
     cost_pool(s, cost);
     cost->extra_kept_bytes = (int64_t)(CS_INDEX_BYTES * s->y);
 }
 
-/* Charges an adaptive pooling. A mean over all pixels saves nothing. */
+/* Computes the cost of an adaptive pooling. A mean over all pixels saves nothing. */
 static void cost_adaptive_pool(const cs_cost_query *s, cs_op_cost *cost)
 {
     cost_pool(s, cost);

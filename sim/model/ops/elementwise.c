@@ -28,7 +28,7 @@ static cs_tensor make_alike(cs_op_making *m)
     return cs_net_add_alike(m->net, m->name, kind, m->in[0], kind == CS_OP_RELU);
 }
 
-/* Charges a dropout, which saves its mask. */
+/* Computes the cost of a dropout, which saves its mask. */
 static void cost_dropout(const cs_cost_query *s, cs_op_cost *cost)
 {
     cs_cost_elementwise(s, cost);

@@ -97,8 +97,8 @@ static cs_tensor make_loss(cs_op_making *m)
     return add_loss(m->net, m->name, (cs_op_kind)m->entry->kind, m->in[0]);
 }
 
-/* Charges a loss, which reads activations and computes in float32. `targets` and `logarithms` are
- * bytes; both are saved. */
+/* Computes the cost of a loss, which reads activations and computes in float32. `targets` and
+ * `logarithms` are bytes; both are saved. */
 static void cost_loss(const cs_cost_query *s, double targets, double logarithms, cs_op_cost *cost)
 {
     const cs_elementwise_cost *each = &cs_operator_of(s->op)->each;

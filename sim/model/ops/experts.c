@@ -88,8 +88,8 @@ static cs_tensor make_combine(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* Charges a softmax of the logits in float32, the choice of its largest k values with their indices
- * (a comparison per logit), and the division of these values by their sum. */
+/* Computes the cost of a softmax of the logits in float32, the choice of its largest k values with
+ * their indices (a comparison per logit), and the division of these values by their sum. */
 static void cost_top_k(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double probabilities = CS_FLOAT_BYTES * s->x;
@@ -101,9 +101,9 @@ static void cost_top_k(const cs_cost_query *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)(probabilities + CS_INDEX_BYTES * s->y);
 }
 
-/* Charges the copy of rows to their experts. The indices of the rows are sorted by expert (read,
- * written) and say which token a row is a copy of (read). A token's gradient is the sum of its
- * rows' gradients. */
+/* Computes the cost of copying rows to their experts. The indices of the rows are sorted by expert
+ * (read, written) and say which token a row is a copy of (read). A token's gradient is the sum of
+ * its rows' gradients. */
 static void cost_dispatch(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double numbers = CS_INDEX_BYTES * s->batch * cs_tensor_rows(s->out);
@@ -113,9 +113,9 @@ static void cost_dispatch(const cs_cost_query *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)numbers;
 }
 
-/* Charges the sum of weighted rows. In backward, the gradient of a row is the gradient of its token
- * times the row's weight, and the gradient of the weight is the product of the row and the token's
- * gradient. The indices are those made by the dispatch. */
+/* Computes the cost of the sum of weighted rows. In backward, the gradient of a row is the gradient
+ * of its token times the row's weight, and the gradient of the weight is the product of the row and
+ * the token's gradient. The indices are those made by the dispatch. */
 static void cost_combine(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double weights = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[1])->elements;

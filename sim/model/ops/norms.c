@@ -49,7 +49,8 @@ static cs_tensor make_norm(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* Charges a batch norm, which saves mean and deviation of each channel, whatever the batch size. */
+/* Computes the cost of a batch norm, which saves mean and deviation of each channel, whatever the
+ * batch size. */
 static void cost_batch_norm(const cs_cost_query *s, cs_op_cost *cost)
 {
     cs_cost_elementwise(s, cost);
@@ -62,7 +63,8 @@ static void cost_layer_norm(const cs_cost_query *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)(CS_FLOAT_BYTES * (2.0 * s->batch * cs_tensor_rows(s->in)));
 }
 
-/* Charges an RMS norm, which saves one statistic per row and head, and the normalised input. */
+/* Computes the cost of an RMS norm, which saves one statistic per row and head, and the normalised
+ * input. */
 static void cost_rms_norm(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double statistics = s->batch * cs_tensor_rows(s->in) * s->op->groups;

@@ -27,8 +27,8 @@ enum { CS_NET_NAME_BYTES = 192 };
 typedef struct cs_op_entry {
     const char *name, *block, *tied_to;
     uint32_t kind;
-    cs_list inputs;                                      /* items: const char * */
-    cs_list output_shape, kernel, stride, pad, dilation; /* items: uint32_t */
+    cs_list inputs;                                      /* list of const char * */
+    cs_list output_shape, kernel, stride, pad, dilation; /* lists of uint32_t */
     uint32_t groups, heads, kv_heads, state, chunk, scan_groups;
     uint32_t experts, top_k, window, buckets;
     double capacity, dropout, stored;
@@ -116,10 +116,11 @@ typedef struct cs_elementwise_cost {
     bool keeps_input, keeps_output;
 } cs_elementwise_cost;
 
-/* Charges the operator's `each`, the cost per element. */
+/* Computes the cost from the operator's `each`, the cost per element. */
 void cs_cost_elementwise(const cs_cost_query *s, cs_op_cost *cost);
 
-/* Charges a product of `macs` multiply-accumulates, including its casts to a narrow type. */
+/* Computes the cost of a product of `macs` multiply-accumulates, including its casts to a narrow
+ * type. */
 void cs_cost_product(const cs_cost_query *s, double macs, cs_op_cost *cost);
 
 /* Returns the number of rows if the tensor is seen as a matrix: all dimensions but the last. */

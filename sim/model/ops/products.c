@@ -73,7 +73,8 @@ static bool is_cast_before(const cs_cost_query *s)
     return false;
 }
 
-/* Charges a kernel that reads `elements` and writes them `copies` times in the narrow type. */
+/* Adds the cost of a kernel that reads `elements` and writes them `copies` times in the narrow
+ * type. */
 static void cast(const cs_cost_query *s, double elements, uint32_t copies, cs_pass_cost *before)
 {
     if (copies == 0)
@@ -94,8 +95,8 @@ static double kept_elements(const cs_cost_query *s)
                : s->x;
 }
 
-/* Charges the same product with operands that are cast to a narrow type; results keep their width.
- * Each product that reads an operand has its own copy of it. */
+/* Computes the cost of the same product with operands that are cast to a narrow type; results keep
+ * their width. Each product that reads an operand has its own copy of it. */
 static void cost_narrow(const cs_cost_query *s, cs_op_cost *cost)
 {
     const bool trained = !s->op->frozen;
@@ -156,7 +157,8 @@ static void cost_linear(const cs_cost_query *s, cs_op_cost *cost)
     set_product(s, out, in, s->op->biases > 0 ? s->width * s->y : 0, &cost->backward_weight);
 }
 
-/* Charges one kernel for the products of all experts; each row is multiplied by one matrix. */
+/* Computes the cost of one kernel for the products of all experts; each row is multiplied by one
+ * matrix. */
 static void cost_grouped_linear(const cs_cost_query *s, cs_op_cost *cost)
 {
     cs_cost_product(s, s->batch * cs_tensor_rows(s->in) * (double)s->op->weights / s->op->experts,

@@ -62,9 +62,9 @@ static cs_tensor make_scan(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* Charges a kernel of k tokens with 2 k flop per element of the result, plus a SiLU. Backward
- * computes the convolution again for the SiLU's derivative, and a reversed convolution for the
- * gradient. */
+/* Computes the cost of a convolution whose kernel has k tokens: 2 k flop per element of the result,
+ * plus a SiLU. Backward computes the convolution again for the SiLU's derivative, and a reversed
+ * convolution for the gradient. */
 static void cost_causal_conv(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double taps = 2.0 * s->op->kernel.size[0];
@@ -79,8 +79,8 @@ static void cost_causal_conv(const cs_cost_query *s, cs_op_cost *cost)
     cost->keeps_input = true;
 }
 
-/* Charges the scan, which works on chunks of Q tokens, with h heads of P features, in G groups with
- * a state of size N (Dao and Gu, section 6):
+/* Computes the cost of the scan, which works on chunks of Q tokens, with h heads of P features, in G
+ * groups with a state of size N (Dao and Gu, section 6):
  *   - C B' in each chunk: Q Q N per group
  *   - with C B', the contributions from within the chunk: Q Q P per head
  *   - the state after a chunk: Q P N per head

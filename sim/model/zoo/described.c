@@ -18,7 +18,7 @@ typedef struct key_entry {
     double min, max;
     bool is_number;
     uint32_t most;
-    cs_list choices; /* items: const char * */
+    cs_list choices; /* list of const char * */
 } key_entry;
 
 static const cs_field choice_field = {"choice", CS_FIELD_TEXT};

@@ -13,7 +13,7 @@ typedef struct parser {
     const char *at;
     cs_formula_names *names;
     const void *context;
-    char *wrong; /* message; "": no error so far */
+    char *wrong; /* error message; "": no error so far */
     size_t size;
     int depth;
 } parser;

@@ -34,7 +34,7 @@ const char *cs_zoo_name(size_t i);
 extern const cs_facts_kind cs_model_kind;
 
 /* Finds the family of that name and reads it into the arena, which the decoder does not use.
- * CS_INVALID, with the nearest names: unknown family. `error` may be NULL. */
+ * CS_INVALID if there is no such family; the message has the nearest names. `error` may be NULL. */
 CS_MUST_CHECK cs_status cs_zoo_find(const char *name, cs_arena *arena, const cs_zoo_entry **family,
                                     cs_error *error);
 
