@@ -79,8 +79,8 @@ static void cost_causal_conv(const cs_cost_query *s, cs_op_cost *cost)
     cost->keeps_input = true;
 }
 
-/* Computes the cost of the scan, which works on chunks of Q tokens, with h heads of P features, in G
- * groups with a state of size N (Dao and Gu, section 6):
+/* Computes the cost of the scan, which works on chunks of Q tokens, with h heads of P features, in
+ * G groups with a state of size N (Dao and Gu, section 6):
  *   - C B' in each chunk: Q Q N per group
  *   - with C B', the contributions from within the chunk: Q Q P per head
  *   - the state after a chunk: Q P N per head
