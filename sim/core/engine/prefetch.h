@@ -1,8 +1,8 @@
-/* Loads what the end of a task will look at into the cache while the task is under way. Internal to
+/* Prefetches the data that the end of a task will need, while the task is running. Internal to
  * sim/core/engine.
  *
- * These functions are always inlined: gcc 12 takes a function that does nothing but prefetch for
- * one without an effect, and deletes its calls. */
+ * These functions are always inlined: if a function only prefetches, gcc 12 assumes that it has no
+ * effect and deletes its calls. */
 #ifndef CS_ENGINE_PREFETCH_H
 #define CS_ENGINE_PREFETCH_H
 
@@ -16,7 +16,7 @@ CS_INLINED void cs_prefetch_task(const cs_engine *e, uint32_t task)
     __builtin_prefetch(&e->spans[task], 1);
 }
 
-/* Where a task has several successors: the list of them. Long before it starts. */
+/* Prefetches a task's list of successors, if it has several. Call long before the task starts. */
 CS_INLINED void cs_prefetch_list(const cs_engine *e, uint32_t task)
 {
     const uint32_t successor = e->graph->tasks[task].successor;
@@ -24,7 +24,8 @@ CS_INLINED void cs_prefetch_list(const cs_engine *e, uint32_t task)
         __builtin_prefetch(&e->graph->listed[successor - CS_LIST]);
 }
 
-/* At the start of a task: its successor, or the list of them, and the next task of its device. */
+/* Prefetches a task's successor or list of successors, and the next task of its device. Call at the
+ * start of the task. */
 CS_INLINED void cs_prefetch_after(const cs_engine *e, uint32_t task)
 {
     const cs_task *record = &e->graph->tasks[task];
@@ -35,7 +36,7 @@ CS_INLINED void cs_prefetch_after(const cs_engine *e, uint32_t task)
     cs_prefetch_list(e, task);
 }
 
-/* Later, when the list is in the cache: the first two of those that it names. */
+/* Prefetches the first two successors in a task's list. Call after the list is in the cache. */
 CS_INLINED void cs_prefetch_listed(const cs_engine *e, uint32_t task)
 {
     uint32_t n;

@@ -6,17 +6,17 @@
 #include <stdlib.h>
 
 struct cs_task_window {
-    cs_graph head; /* the graph without tasks; the builder owns the arrays */
+    cs_graph head; /* graph without tasks; the builder owns its arrays */
     cs_error unused;
     cs_engine e;
-    cs_in_order *run; /* NULL: there has been no task */
+    cs_in_order *run; /* simulation in order; NULL before the first task */
     cs_span *spans;
-    uint32_t
-        *steps; /* if tasks may take no time, per task: the step of its end within the instant */
+    /* per task: step of its end within the instant; NULL: no task can take zero time */
+    uint32_t *steps;
     uint32_t cap_spans, cap_steps;
     cs_time *batch_end;
-    uint32_t batch, first_item,
-        end_item; /* the latest computation's, and the items of that mini-batch */
+    /* mini-batch of the latest computation, and its range of items */
+    uint32_t batch, first_item, end_item;
 };
 
 void cs_task_window_use_finish(cs_task_window_use *use)
@@ -51,7 +51,7 @@ void cs_task_window_destroy(cs_task_window *window)
     free(window);
 }
 
-/* With the first tasks. */
+/* Starts the simulation when the first tasks arrive. */
 static cs_status begin(cs_task_window *window, const cs_graph *head, cs_error *error)
 {
     window->head = *head;
@@ -87,7 +87,7 @@ static void note_batch(cs_task_window *window, uint32_t item, cs_time end)
     *latest = end > *latest ? end : *latest;
 }
 
-/* When the task's predecessors had ended. */
+/* Returns the moment when the last of a task's predecessors ended. */
 static inline cs_moment ready_at(const cs_task_window *window, const cs_handed *tasks,
                                  const cs_handed_task *task)
 {
@@ -136,7 +136,7 @@ static cs_status report(const cs_task_window *window, cs_status status, cs_error
     return status == CS_NO_MEMORY ? cs_error_no_memory(error) : status;
 }
 
-/* Whether the graph has no other classes, weights or memory than with its first tasks. */
+/* Whether the graph still has the classes, weights and memory that it had with its first tasks. */
 static bool is_same(const cs_task_window *window, const cs_graph *head)
 {
     return head->n_classes == window->head.n_classes && head->n_effects == window->head.n_effects &&
@@ -170,7 +170,8 @@ cs_task_taker cs_task_window_taker(cs_task_window *window)
     return (cs_task_taker){window, take};
 }
 
-/* All tasks of a class take the same time, unless their host is late. */
+/* Sums the computing time per device and kind. All tasks of a class take the same time, apart from
+ * delays by their host. */
 static bool sum_up(const cs_task_window *window, cs_task_window_use *use)
 {
     const cs_engine *e = &window->e;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the release times of all items fit; collectives must have none. */
+/* Whether the release times of all items fit 64 bits. Collectives must have no release times. */
 static bool releases_fit(const cs_graph *graph, const cs_class *cls)
 {
     cs_time last;
@@ -27,7 +27,8 @@ static bool effects_are_own(const cs_graph *graph, const cs_class *cls)
     return true;
 }
 
-/* Reports the first id out of range. All later code may index without checking. */
+/* Checks that all ids in classes are in range, so that later code may index without checking;
+ * reports the first wrong one. */
 static cs_status check_classes(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_classes; i++) {
@@ -121,7 +122,7 @@ static cs_status check_series(const cs_graph *graph, cs_error *error)
 }
 
 /* Checks that the sum of all allocations on a device fits 64 bits, so that no sum in the engine
- * overflows. `times` has the number of tasks of each class. */
+ * overflows. `times` is the number of tasks of each class. */
 static cs_status check_totals(const cs_graph *graph, const uint32_t *times, int64_t *total,
                               cs_error *error)
 {
@@ -272,7 +273,7 @@ static cs_status check_groups(const cs_graph *graph, cs_error *error)
 
 /* ---- families ---- */
 
-/* Group with its family, for sorting. */
+/* A group with its family, for sorting. */
 typedef struct relative {
     uint32_t family, group;
 } relative;
@@ -285,11 +286,13 @@ static int compare_relatives(const void *left, const void *right)
     return a->group < b->group ? -1 : a->group > b->group;
 }
 
-/* Checks that groups of a family, which communicate at the same time, share no device. */
+/* Checks that no two groups of a family share a device, because groups of a family communicate at
+ * the same time. */
 static cs_status check_families(const cs_graph *graph, cs_error *error)
 {
     relative *all = malloc((graph->n_groups + (size_t)1) * sizeof(*all));
-    relative *latest = malloc((graph->n_devices + (size_t)1) * sizeof(*latest)); /* per device */
+    /* latest group of each device */
+    relative *latest = malloc((graph->n_devices + (size_t)1) * sizeof(*latest));
     cs_status status = all && latest ? CS_OK : cs_error_no_memory(error);
     uint32_t n = 0;
     for (uint32_t g = 0; status == CS_OK && g < graph->n_groups; g++)
@@ -314,8 +317,8 @@ static cs_status check_families(const cs_graph *graph, cs_error *error)
     return status;
 }
 
-/* Whether `task` is the next member of the collective with first member `first`, after `before`
- * other members: its class must have been added together with theirs. */
+/* Whether `task` is the next member of a collective, after `before` other members. `first` is the
+ * first member; the classes of all members must have been added together. */
 static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint32_t before,
                       uint32_t device)
 {
@@ -380,8 +383,8 @@ static cs_status check_stand_ins(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
-/* Checks that both ends of a message stand for the same number of devices; only then is it known
- * which messages it stands for. */
+/* Checks that both ends of a message represent the same number of devices, because otherwise it is
+ * unknown which messages it represents. */
 static cs_status check_ends(const cs_graph *graph, const uint32_t *times, cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_classes; i++) {
@@ -403,7 +406,7 @@ static cs_status not_there(const char *what, uint32_t id, const cs_graph *graph,
                         what, id, device, graph->stands_for[device]);
 }
 
-/* Checks that everything is on simulated devices. */
+/* Checks that classes, effects, resident bytes and slots are on simulated devices. */
 static cs_status check_places(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_classes; i++) {
@@ -446,7 +449,7 @@ static bool follows_program(const cs_graph *graph, uint32_t task)
     return graph->tasks[task].next != CS_NONE && graph->queues[cls->device] == CS_QUEUE_PROGRAM;
 }
 
-/* Counts the predecessors of every task, by edge or program order. */
+/* Counts the predecessors of every task, through edges and program order. */
 static void count_predecessors(const cs_graph *graph, uint32_t *waiting)
 {
     for (uint32_t task = 0; task < graph->n_tasks; task++)
@@ -457,7 +460,7 @@ static void count_predecessors(const cs_graph *graph, uint32_t *waiting)
     }
 }
 
-/* Kahn's algorithm over edges and program order. */
+/* Orders the tasks by Kahn's algorithm, over edges and program order. */
 uint32_t cs_graph_order(const cs_graph *graph, uint32_t *rank, uint32_t *waiting, uint32_t *stack)
 {
     count_predecessors(graph, waiting);
@@ -500,7 +503,8 @@ static void find_blockers(const cs_graph *graph, const uint32_t *rank, uint32_t 
 
 enum { CYCLE_SHOWN = 12, DESCRIPTION_BYTES = 96 };
 
-/* Walks back from blocker to blocker until a task repeats; from there on the walk is a circle. */
+/* Reports a circle: walks back from blocker to blocker until a task repeats; from there on the walk
+ * is a circle. */
 static cs_status report_circle(const cs_graph *graph, uint32_t *rank, const uint32_t *blocker,
                                cs_error *error)
 {
@@ -510,7 +514,7 @@ static cs_status report_circle(const cs_graph *graph, uint32_t *rank, const uint
     for (; rank[task] == CS_NONE; task = blocker[task])
         rank[task] = 0;
     uint32_t shown[CYCLE_SHOWN], n = 0, length = 0, start = task;
-    do { /* against the direction of the edges */
+    do { /* walks against the direction of the edges */
         if (n < CYCLE_SHOWN)
             shown[n++] = task;
         length++;
@@ -535,14 +539,14 @@ bool cs_graph_ids_rise(const cs_graph *graph)
         const uint32_t *successors = cs_graph_successors(graph, task, &n);
         for (uint32_t s = 0; s < n; s++)
             rise &= successors[s] > task;
-        rise &= graph->tasks[task].next > task; /* CS_NONE is larger too */
+        rise &= graph->tasks[task].next > task; /* also true if `next` is CS_NONE, the largest id */
     }
     return rise;
 }
 
 static cs_status check_order(const cs_graph *graph, cs_error *error)
 {
-    if (cs_graph_ids_rise(graph)) /* ids that rise along all edges exclude a circle */
+    if (cs_graph_ids_rise(graph)) /* a circle is impossible if ids rise along all edges */
         return CS_OK;
     size_t n = (size_t)graph->n_tasks + 1;
     uint32_t *rank = malloc(3 * n * sizeof(*rank));

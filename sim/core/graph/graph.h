@@ -45,9 +45,9 @@
 #include <stdio.h>
 
 #define CS_NONE UINT32_MAX           /* no id */
-#define CS_LIST UINT32_C(0x80000000) /* ids of tasks are below */
+#define CS_LIST UINT32_C(0x80000000) /* greater than all ids of tasks */
 
-/* name, text, symbol in prints, group */
+/* name, text, symbol in printed tasks, group */
 #define CS_KIND_MAP(X)                                                                             \
     X(FORWARD, "forward", "F", COMPUTE)                                                            \
     X(BACKWARD, "backward", "B", COMPUTE)                                                          \
@@ -99,14 +99,14 @@ typedef enum cs_category {
 
 /* The purpose of a transfer or collective. */
 #define CS_PURPOSE_MAP(X)                                                                          \
-    X(STAGES, "stages")       /* activations and their gradients from stage to stage */            \
-    X(GRADIENTS, "gradients") /* sums of gradients of weights */                                   \
-    X(WEIGHTS, "weights")     /* weights that rest on several devices */                           \
-    X(TENSOR, "tensor")       /* within layers, over the axis of that name */                      \
+    X(STAGES, "stages")       /* activations and their gradients between stages */                 \
+    X(GRADIENTS, "gradients") /* sums of weight gradients */                                       \
+    X(WEIGHTS, "weights")     /* weights that are sharded over several devices */                  \
+    X(TENSOR, "tensor")       /* exchanges within layers along the axis of the same name */        \
     X(CONTEXT, "context")                                                                          \
     X(EXPERT, "expert")                                                                            \
     X(SPACE, "space")                                                                              \
-    X(HOST, "host") /* activations that wait in the host's memory */
+    X(HOST, "host") /* activations that are offloaded to the host's memory */
 
 typedef enum cs_purpose {
 #define CS_PURPOSE_ENUM(name, text) CS_PURPOSE_##name,
@@ -118,48 +118,56 @@ typedef enum cs_purpose {
 typedef enum cs_queue { CS_QUEUE_PROGRAM, CS_QUEUE_PRIORITY } cs_queue;
 
 typedef struct cs_effect {
-    int64_t bytes; /* allocated when positive, freed when negative */
+    int64_t bytes; /* bytes; > 0: allocated, < 0: freed */
     uint32_t device;
     uint8_t category; /* cs_category */
-    bool at_end;      /* at the end of the task; else at its start */
+    bool at_end;      /* true: at the end of the task; false: at its start */
 } cs_effect;
 
 typedef struct cs_class {
-    uint8_t kind;      /* cs_kind */
-    uint8_t origin;    /* cs_kind that a transfer was lowered from; else equal to kind */
-    bool blocking;     /* a transfer that occupies the compute of both ends */
-    bool updates;      /* makes a new version of its weights at its end; always so of CS_UPDATE */
-    bool waits;        /* the device's host waits for its end; for a transfer, the receiver's host
-                 * does, and if it blocks, the sender's host too */
-    bool waits_before; /* compute: the host starts it when its device is free */
-    uint8_t purpose;   /* cs_purpose of a transfer or collective */
-    bool alone; /* no computation of another micro-batch overlaps this collective (schedules with
-                 * paired passes only) */
-    int32_t priority; /* on a device with CS_QUEUE_PRIORITY; higher first */
+    uint8_t kind;   /* cs_kind */
+    uint8_t origin; /* cs_kind of the task that a transfer was lowered from; else equal to kind */
+    bool blocking;  /* transfer: occupies the compute of both ends */
+    /* makes a new version of its weights at its end; always true for CS_UPDATE */
+    bool updates;
+    /* the device's host waits for the task's end; for a transfer, the receiver's host waits, and
+     * for a blocking transfer the sender's host too */
+    bool waits;
+    bool waits_before; /* compute: the host starts it only when its device is idle */
+    uint8_t purpose;   /* transfer or collective: cs_purpose */
+    /* collective: no computation of another micro-batch overlaps it (schedules with paired passes
+     * only) */
+    bool alone;
+    int32_t priority; /* on a device with CS_QUEUE_PRIORITY: higher goes first */
     uint32_t stage;
-    uint32_t device;  /* where it computes, sends from, or is a rank */
-    uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
-    uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
-    uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
-    uint32_t ranks;   /* 1 + the group whose collective a transfer replaces by one delay; else 0 */
-    uint32_t series;  /* 1 + the series that a computation is; else 0 */
+    uint32_t device;  /* device of the computation, the sender or the rank */
+    uint32_t peer;    /* receiver of a transfer; group of a collective; else CS_NONE */
+    uint32_t weights; /* slot whose version it reads, or for an update makes; CS_NONE: none */
+    uint32_t policy;  /* 1 + policy that chooses the version; 0: reads the current version */
+    /* 1 + group whose collective this transfer replaces by a single delay; 0: none */
+    uint32_t ranks;
+    uint32_t series; /* 1 + series that this class is; 0: not a series */
     uint32_t first_effect, n_effects;
-    cs_time duration; /* compute: at device speed 1; transfer: added to its latencies */
-    cs_time host;   /* compute: the host's time to start it. The host starts one computation of the
-                     * device after the other, as early as it can: it waits only for tasks with
-                     * `waits`. A computation ends no earlier than the host has started all of it */
-    cs_time hidden; /* if `ranks` > 0: extra time of the collective after this delay. Its ranks
-                     * compute meanwhile, so no task waits for this time */
-    cs_time release, interval; /* no start before release + item * interval; not for collectives */
-    int64_t bytes;             /* per transfer; collective: of the whole vector */
-    int64_t bytes_back;        /* halo: to the previous rank; `bytes` go to the next one */
+    cs_time duration; /* compute: time at device speed 1; transfer: time added to its latencies */
+    /* compute: the host's time to start it. The host starts the computations of its device one
+     * after another, as early as it can: it waits only for tasks with `waits`. A computation ends
+     * no earlier than the host has finished starting it */
+    cs_time host;
+    /* if `ranks` > 0: time of the collective after this delay. Its ranks compute meanwhile, so no
+     * task waits for it */
+    cs_time hidden;
+    /* no task starts before release + item * interval; not for collectives */
+    cs_time release, interval;
+    int64_t bytes; /* bytes of a transfer; collective: bytes of the whole vector */
+    /* halo: bytes to the previous rank, while `bytes` go to the next rank */
+    int64_t bytes_back;
 } cs_class;
 
 typedef struct cs_task {
     uint32_t cls;
     uint32_t item;      /* mini-batch * micro_batches + micro-batch */
-    uint32_t successor; /* the only one; or CS_LIST + position of the list; or CS_NONE */
-    uint32_t next;      /* next task of its device in program order, or CS_NONE */
+    uint32_t successor; /* its only successor; or CS_LIST + position of its list; or CS_NONE */
+    uint32_t next;      /* next task of its device in program order; CS_NONE: last one */
 } cs_task;
 
 typedef struct cs_resident {
@@ -170,73 +178,77 @@ typedef struct cs_resident {
 
 typedef struct cs_slot {
     uint32_t stage, device;
-    int64_t bytes;   /* per version */
-    uint32_t newest; /* number of versions that it retains, the newest ones; >= 1 */
-    uint32_t behind; /* this slot, or one that is updated later, whose newest versions are retained
-                      * here too */
+    int64_t bytes;   /* bytes per version */
+    uint32_t newest; /* number of newest versions that the slot retains, >= 1 */
+    /* slot whose newest versions this slot also retains: itself, or a slot that is updated later */
+    uint32_t behind;
 } cs_slot;
 
 typedef enum cs_read {
-    CS_READ_CURRENT, /* the current version of `slot` */
-    CS_READ_LAG, /* the version that the mini-batch `lag` before its own made, mini-batch + 1 - lag;
-                  * 0 for the first ones */
-    CS_READ_REGISTER, /* the register's version for its item */
+    CS_READ_CURRENT, /* current version of `slot` */
+    /* version made by the mini-batch `lag` before the task's own: mini-batch + 1 - lag; 0 for the
+     * first mini-batches */
+    CS_READ_LAG,
+    CS_READ_REGISTER, /* version in the register for the task's item */
 } cs_read;
 
-/* How a task chooses the version that it reads, and which slots hold it. A register holds one
- * version per item, or per mini-batch: all policies that name it use it in the same way. An update
- * reads nothing and has no policy. */
+/* How a task chooses the version that it reads, and which slots hold this version. A register holds
+ * one version per item, or one per mini-batch: all policies that name it use it in the same way. An
+ * update reads nothing and has no policy. */
 typedef struct cs_policy {
-    uint8_t read;    /* cs_read */
-    bool strict;     /* CURRENT: ignores an update that ends at the same instant */
-    bool drops;      /* drops a hold of its slot on the version at its end */
-    bool by_batch;   /* `writes` and `reads` are per mini-batch, not per item */
-    bool notional;   /* the version is only recorded: it need not be alive, and nothing holds it */
-    uint32_t slot;   /* CURRENT: its own, or one whose version counts as complete */
-    uint32_t lag;    /* LAG: >= 1 */
-    uint32_t reads;  /* REGISTER */
-    uint32_t writes; /* register that gets the version read, or CS_NONE */
-    uint32_t first_held, n_held; /* slots that hold the version from its start until its drop */
+    uint8_t read;  /* cs_read */
+    bool strict;   /* CURRENT: ignores an update that ends at the same instant */
+    bool drops;    /* drops, at the task's end, a hold of its slot on the version */
+    bool by_batch; /* `writes` and `reads` are indexed by mini-batch rather than item */
+    bool notional; /* the version is only recorded: it need not be alive, and no slot holds it */
+    /* CURRENT: slot whose current version is read: the task's own slot, or another */
+    uint32_t slot;
+    uint32_t lag;    /* LAG: number of mini-batches, >= 1 */
+    uint32_t reads;  /* REGISTER: register to read */
+    uint32_t writes; /* register that receives the version read; CS_NONE: none */
+    /* range of slots that hold the version from the task's start until it is dropped */
+    uint32_t first_held, n_held;
 } cs_policy;
 
-/* Groups of a family have no device in common, and communicate at the same time. Collectives that
- * are delays take that into account. A folded graph has all groups: those of devices that are not
- * simulated have no members, but their messages count. */
+/* The ranks of a collective. Groups of a family share no device and communicate at the same time,
+ * which matters for collectives that are delays. A folded graph has all groups: groups of devices
+ * that are not simulated have no members, but their messages count. */
 typedef struct cs_group {
-    uint32_t first, n; /* its ranks' devices in group_devices */
-    uint32_t family;   /* number of its family; CS_NONE: it has none */
+    uint32_t first, n; /* range of its ranks' devices in group_devices */
+    uint32_t family;   /* number of its family; CS_NONE: no family */
 } cs_group;
 
 /* A part of a series: a computation, which follows the previous computation, or a collective whose
- * only member is the device. */
+ * only member is the device itself. */
 enum { CS_PART_WAITS = 6 };
 typedef struct cs_series_part {
     uint32_t cls;
-    uint32_t n_waits, waits[CS_PART_WAITS]; /* numbers of parts that it waits for */
+    uint32_t n_waits, waits[CS_PART_WAITS]; /* indices of the parts that it waits for */
 } cs_series_part;
 
-/* The first and the last part compute. The class of a series has the effects at the start of the
- * first and at the end of the last part; other effects and durations stay with the parts. */
+/* A series. Its first and its last part are computations. Its class has the effects at the start of
+ * the first part and at the end of the last part; other effects and durations stay with the
+ * parts. */
 typedef struct cs_series {
-    uint32_t first, n; /* in cs_graph.parts */
-    uint32_t n_tasks;  /* that it replaces */
+    uint32_t first, n; /* range in cs_graph.parts */
+    uint32_t n_tasks;  /* number of tasks that it replaces */
 } cs_series;
 
 typedef struct cs_graph {
     uint32_t n_devices, n_stages;
-    uint32_t micro_batches; /* per mini-batch, >= 1 */
-    uint32_t n_batches;     /* mini-batches */
+    uint32_t micro_batches; /* micro-batches per mini-batch, >= 1 */
+    uint32_t n_batches;     /* number of mini-batches */
 
     uint32_t n_tasks, n_edges, n_listed;
     cs_task *tasks;
-    uint32_t *n_predecessors; /* per task */
+    uint32_t *n_predecessors; /* per task: number of predecessors */
     uint32_t *listed;         /* per task with several successors: their number, then their ids */
-    uint32_t *first_task;     /* per device: head of its program, or CS_NONE */
-    uint32_t *stands_for;     /* per device: the one whose tasks are in the graph in its place, or
-                               * itself; NULL: all are there. A collective has members on devices
-                               * that are there only; its other ranks do the same at the same
-                               * times */
-    uint8_t *queues;          /* per device: cs_queue */
+    uint32_t *first_task;     /* per device: head of its program; CS_NONE: no task */
+    /* per device: the device that is simulated in its place, or itself; NULL: all devices are
+     * simulated. A collective has members only on simulated devices; its other ranks behave alike
+     * at the same times */
+    uint32_t *stands_for;
+    uint8_t *queues; /* per device: cs_queue */
 
     uint32_t n_classes, n_effects, n_residents, n_slots, n_groups, n_group_devices;
     uint32_t n_policies, n_registers, n_series, n_parts;
@@ -251,7 +263,7 @@ typedef struct cs_graph {
     cs_series_part *parts;
 } cs_graph;
 
-/* Zeroed graphs can be finished. */
+/* Frees the graph; allowed on a zeroed struct. */
 void cs_graph_finish(cs_graph *graph);
 
 static inline const cs_class *cs_graph_class(const cs_graph *graph, uint32_t task)
@@ -259,7 +271,7 @@ static inline const cs_class *cs_graph_class(const cs_graph *graph, uint32_t tas
     return &graph->classes[graph->tasks[task].cls];
 }
 
-/* The successors of a task, in the order of the addition of their edges. */
+/* Returns the *n successors of a task, in the order of adding their edges. */
 static inline const uint32_t *cs_graph_successors(const cs_graph *graph, uint32_t task, uint32_t *n)
 {
     const uint32_t *successor = &graph->tasks[task].successor;
@@ -301,7 +313,7 @@ static inline cs_kind_group cs_kind_group_of(cs_kind kind)
 const char *cs_category_name(cs_category category);
 const char *cs_purpose_name(cs_purpose purpose);
 
-/* The device that is simulated in place of this one, or itself. */
+/* Returns the device that is simulated in place of this device, or the device itself. */
 static inline uint32_t cs_graph_stand_in(const cs_graph *graph, uint32_t device)
 {
     return graph->stands_for ? graph->stands_for[device] : device;
@@ -312,35 +324,37 @@ static inline bool cs_graph_has(const cs_graph *graph, uint32_t device)
     return cs_graph_stand_in(graph, device) == device;
 }
 
-/* Per device, into `times`: for how many it stands, itself included; 0 where another one does. */
+/* Sets times[d] to the number of devices that device d represents, itself included; 0 if device d
+ * is not simulated. */
 void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
 
-/* How many ranks of a group are on devices that are simulated: that many members its collectives
- * have.
- */
+/* Returns how many ranks of a group are on simulated devices. Its collectives have this many
+ * members. */
 uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
 
-/* Number of tasks; a series counts as the tasks that it replaces. */
+/* Returns the number of tasks, where a series counts as the tasks that it replaces. */
 uint32_t cs_graph_count_tasks(const cs_graph *graph);
 
-/* Checks what the engine takes for granted: ids in range, effects that balance per device and
- * category, members of a collective that stand together, families without a device in common,
- * nothing on devices that are not simulated, no cycle through edges and program order.
- * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
+/* Checks everything that the engine relies on: ids in range, effects balanced per device and
+ * category, members of a collective with consecutive ids, families without shared devices, nothing
+ * on devices that are not simulated, no cycle through edges and program order. The message shows a
+ * cycle as "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 
-/* Whether each edge leads to a higher id, as each program does. */
+/* Whether all edges and all programs lead to higher ids. */
 bool cs_graph_ids_rise(const cs_graph *graph);
 
 /* Numbers the tasks so that every edge and every program leads from a lower rank to a higher one.
- * Returns how many tasks have a rank; the others (rank CS_NONE) are on circles or after them.
- * `waiting` and `stack` are scratch for n_tasks ids each. */
+ * Returns how many tasks have a rank; the other tasks (rank CS_NONE) are on circles or after them.
+ * `waiting` and `stack` are scratch memory for n_tasks ids each. */
 uint32_t cs_graph_order(const cs_graph *graph, uint32_t *rank, uint32_t *waiting, uint32_t *stack);
 
-/* "F1.3 of stage 2 on device 2": kind, mini-batch and micro-batch, where. Returns `text`. */
+/* Describes a task by kind, mini-batch, micro-batch and location, as in "F1.3 of stage 2 on device
+ * 2". Returns `text`. */
 char *cs_graph_describe(const cs_graph *graph, uint32_t task, char *text, size_t size);
 
-/* The whole graph as text, one task a line with its successors; false when writing failed. */
+/* Prints the whole graph as text, one line per task with its successors. Returns false if writing
+ * fails. */
 bool cs_graph_print(const cs_graph *graph, FILE *out);
 
 #endif

@@ -8,10 +8,11 @@
 enum {
     MIB = 1 << 20,
     MIN_BLOCK = 512,
-    SMALL_SIZE = MIB,           /* the largest of the small pool */
-    SMALL_BUFFER = 2 * MIB,     /* a segment of the small pool */
-    LARGE_BUFFER = 20 * MIB,    /* a segment of the large pool, */
-    MIN_LARGE_ALLOC = 10 * MIB, /* for less than this; else of its own size, a multiple of */
+    SMALL_SIZE = MIB,        /* largest block of the small pool */
+    SMALL_BUFFER = 2 * MIB,  /* segment of the small pool */
+    LARGE_BUFFER = 20 * MIB, /* segment of the large pool for a block below MIN_LARGE_ALLOC */
+    MIN_LARGE_ALLOC =
+        10 * MIB, /* blocks from this size on: own segment, rounded up to ROUND_LARGE */
     ROUND_LARGE = 2 * MIB,
     NON_SPLIT_ROUNDING = LARGE_BUFFER,
 };
@@ -24,29 +25,29 @@ const char *const cs_caching_action_names[] = {
 #undef ACTION_NAME
         NULL};
 
-/* A piece of a segment. Those of one segment are linked by address. */
+/* A piece of a segment. The blocks of a segment are linked in the order of their addresses. */
 typedef struct block {
     int64_t address, size, requested;
-    uint32_t prev, next;  /* CS_NO_BLOCK at the ends */
-    uint32_t left, right; /* in its set's tree; CS_NO_BLOCK: none */
+    uint32_t prev, next;  /* neighbours in the segment; CS_NO_BLOCK: first or last block */
+    uint32_t left, right; /* children in the tree of its set; CS_NO_BLOCK: none */
     uint32_t stream;
-    uint32_t uses;      /* by other streams */
-    uint64_t free_from; /* searches of its pool until it became free */
+    uint32_t uses;      /* number of uses by other streams that are not done */
+    uint64_t free_from; /* value of its pool's `searches` when it became free */
     bool small, expandable;
     bool allocated, mapped;
-    bool live; /* else the entry is free for another block */
+    bool live; /* whether the entry is a block; false: the entry is free for a new block */
 } block;
 
-/* A treap: a tree sorted by stream, size and address, whose parents have no lower rank than their
- * children. */
+/* A treap: a binary tree of blocks sorted by stream, size and address, where no child has a higher
+ * rank than its parent. */
 typedef struct block_set {
     uint32_t n;
-    uint32_t root; /* CS_NO_BLOCK: empty */
+    uint32_t root; /* root of the tree; CS_NO_BLOCK: empty */
 } block_set;
 
 typedef struct pool {
-    block_set blocks;   /* free and mapped */
-    block_set unmapped; /* of expandable segments */
+    block_set blocks;   /* free blocks that are mapped */
+    block_set unmapped; /* unmapped blocks of expandable segments */
     uint64_t searches;
 } pool;
 
@@ -56,9 +57,9 @@ struct cs_caching_allocator {
     cs_caching_stats stats;
     block *blocks;
     uint32_t n_blocks, cap_blocks;
-    uint32_t *spare; /* entries of blocks that are gone */
+    uint32_t *spare; /* entries of `blocks` that can be used again */
     uint32_t n_spare, cap_spare;
-    pool pools[2]; /* large, small */
+    pool pools[2]; /* [0]: large pool, [1]: small pool */
     int64_t next_address;
 };
 
@@ -123,7 +124,7 @@ static pool *pool_of(cs_caching_allocator *a, bool small)
 
 /* ---- sets of blocks ---- */
 
-static const block least; /* before all blocks */
+static const block least; /* comes before all blocks */
 
 static bool is_before(const block *x, const block *y)
 {
@@ -132,8 +133,8 @@ static bool is_before(const block *x, const block *y)
     return x->size != y->size ? x->size < y->size : x->address < y->address;
 }
 
-/* Mixes the id (MurmurHash3), so that the tree's depth grows with the logarithm of its size in any
- * order of blocks. */
+/* Mixes the id (MurmurHash3), so that the depth of the tree is about the logarithm of its size,
+ * however the added blocks are ordered. */
 static uint32_t rank_of(uint32_t id)
 {
     id = (id ^ id >> 16) * UINT32_C(0x85ebca6b);
@@ -178,7 +179,8 @@ static void insert(cs_caching_allocator *a, block_set *set, uint32_t id)
     uint32_t *link = &set->root, *left = &b->left, *right = &b->right;
     while (*link != CS_NO_BLOCK && rank_of(*link) >= rank_of(id))
         link = is_before(&a->blocks[*link], b) ? &a->blocks[*link].right : &a->blocks[*link].left;
-    uint32_t other = *link; /* the subtree from here on becomes those before and those after b */
+    /* this subtree is split into the blocks before b and the blocks after b */
+    uint32_t other = *link;
     while (other != CS_NO_BLOCK) {
         const bool before = is_before(&a->blocks[other], b);
         *(before ? left : right) = other;
@@ -248,7 +250,8 @@ static bool is_free(const block *b)
     return !b->allocated && b->uses == 0;
 }
 
-/* Cuts a block behind its first `size` bytes; the rest is a block of its own, in no set. */
+/* Cuts a block after its first `size` bytes; the rest becomes a new block, which is in no set
+ * yet. */
 static cs_status cut(cs_caching_allocator *a, uint32_t id, int64_t size, uint32_t *rest,
                      cs_error *error)
 {
@@ -264,7 +267,8 @@ static cs_status cut(cs_caching_allocator *a, uint32_t id, int64_t size, uint32_
     return CS_OK;
 }
 
-/* Joins a free neighbour, which is in its set, to a block that is in none. */
+/* Merges a neighbour into a block that is in no set, if the neighbour is free and mapped alike;
+ * takes the neighbour out of its set. */
 static cs_status join(cs_caching_allocator *a, uint32_t id, uint32_t neighbour, cs_error *error)
 {
     if (neighbour == CS_NO_BLOCK)
@@ -287,7 +291,7 @@ static cs_status join(cs_caching_allocator *a, uint32_t id, uint32_t neighbour, 
     return drop_block(a, neighbour, error);
 }
 
-/* Puts a block that nobody uses into its set, with its free neighbours. */
+/* Merges an unused block with its free neighbours and puts it into its set. */
 static cs_status settle(cs_caching_allocator *a, uint32_t id, cs_error *error)
 {
     CS_TRY(join(a, id, a->blocks[id].prev, error));
@@ -330,8 +334,8 @@ static int64_t unit_of(const block *b)
     return b->small ? SMALL_BUFFER : LARGE_BUFFER;
 }
 
-/* Of a free block of an expandable segment: units that lie within it. Segments begin at multiples
- * of both units. */
+/* Unmaps whole units that lie within a free block of an expandable segment. Segments begin at
+ * multiples of both unit sizes. */
 static cs_status unmap(cs_caching_allocator *a, uint32_t id, cs_error *error)
 {
     const block *b = &a->blocks[id];
@@ -357,7 +361,8 @@ static cs_status unmap(cs_caching_allocator *a, uint32_t id, cs_error *error)
     return settle(a, middle, error);
 }
 
-/* What is given back joins nothing that is mapped, so that the other blocks stay what they are. */
+/* Gives back all free segments and units of a pool. Unmapped units merge only with other unmapped
+ * blocks, so the ids of the listed blocks stay valid. */
 static cs_status release_pool(cs_caching_allocator *a, const pool *p, cs_error *error)
 {
     const uint32_t n = p->blocks.n;
@@ -384,8 +389,8 @@ cs_status cs_caching_empty(cs_caching_allocator *a, cs_error *error)
     return release_pool(a, pool_of(a, true), error);
 }
 
-/* Gives blocks of max_split_size and more back, until `size` bytes are gained, if there are enough.
- * */
+/* Gives back blocks of at least max_split_size bytes until enough bytes for `size` are gained;
+ * *done becomes false if there are too few. */
 static cs_status release_large(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small,
                                bool *done, cs_error *error)
 {
@@ -461,14 +466,15 @@ static cs_status collect(cs_caching_allocator *a, cs_error *error)
 
 /* ---- finding a block ---- */
 
-/* A block for the purposes of the best fit has the size to which it can grow. */
+/* Returns the size that a block can have after growing; the search for the best fit uses this
+ * size. */
 static int64_t size_grown(const cs_caching_allocator *a, const block *b)
 {
     const block *next = b->next != CS_NO_BLOCK ? &a->blocks[b->next] : NULL;
     return b->size + (next && !next->mapped ? next->size : 0);
 }
 
-/* Returns the block with the best fit; CS_NO_BLOCK: no block is large enough. */
+/* Returns the free block that fits best; CS_NO_BLOCK: no block is suitable. */
 static uint32_t find_block(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small)
 {
     pool *p = pool_of(a, small);
@@ -515,11 +521,11 @@ static cs_status new_segment(cs_caching_allocator *a, int64_t size, uint32_t str
 
 /* ---- expandable segments ---- */
 
-/* Address space of an expandable segment: an eighth more than the device has. */
+/* Reserves address space for an expandable segment: an eighth more than the device's memory. */
 static cs_status new_space(cs_caching_allocator *a, uint32_t stream, bool small, uint32_t *id,
                            cs_error *error)
 {
-    enum { LIMIT = 1 << 18 }; /* MiB, where the device has no limit */
+    enum { LIMIT = 1 << 18 }; /* MiB, if the device's memory is unlimited */
     const int64_t capacity =
         a->options.capacity < (int64_t)LIMIT * MIB ? a->options.capacity : (int64_t)LIMIT * MIB;
     const block made = {.address =
@@ -537,7 +543,8 @@ static cs_status new_space(cs_caching_allocator *a, uint32_t stream, bool small,
     return CS_OK;
 }
 
-/* Where `size` bytes could stand, mapped or not: an unmapped block, or the free one before it. */
+/* Finds space for `size` bytes in an expandable segment, mapped or not. Returns an unmapped block,
+ * or the free block before it; CS_NO_BLOCK: no space. */
 static uint32_t find_space(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small)
 {
     const block_set *set = &pool_of(a, small)->unmapped;
@@ -559,8 +566,8 @@ static uint32_t find_space(cs_caching_allocator *a, int64_t size, uint32_t strea
     return CS_NO_BLOCK;
 }
 
-/* Maps the first bytes of an unmapped block, which joins the free one before it. *id becomes the
- * block that they are in, in its set; CS_NO_BLOCK: the device has no room. */
+/* Maps the first bytes of an unmapped block, and merges them with the free block before. *id
+ * becomes the merged block, which is in its set; CS_NO_BLOCK: the device has no memory left. */
 static cs_status map(cs_caching_allocator *a, uint32_t *id, int64_t size, cs_error *error)
 {
     uint32_t rest = CS_NO_BLOCK;
@@ -612,7 +619,8 @@ static cs_status extend(cs_caching_allocator *a, int64_t size, uint32_t stream, 
                                           : new_segment(a, size, stream, small, id, error);
 }
 
-/* A block of at least `size` bytes, in no set; CS_NO_BLOCK: there is no room. */
+/* Takes a block of at least `size` bytes out of its set, or gets a new one; CS_NO_BLOCK: no
+ * room. */
 static cs_status get_block(cs_caching_allocator *a, int64_t size, uint32_t stream, uint32_t *id,
                            cs_error *error)
 {
@@ -742,8 +750,8 @@ static cs_block_state state_of(const block *b)
     return b->uses > 0 ? CS_BLOCK_PENDING : CS_BLOCK_FREE;
 }
 
-/* Fills `views` with the blocks from `id` on that are mapped, up to the segment's end or a gap;
- * returns what stands behind them. */
+/* Fills `views` with the mapped blocks from `id` on, up to a gap or the segment's end. Returns the
+ * block that follows; CS_NO_BLOCK: end of the segment. */
 static uint32_t view_run(const cs_caching_allocator *a, uint32_t id, cs_block_view *views,
                          cs_segment_view *segment)
 {

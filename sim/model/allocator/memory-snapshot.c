@@ -25,7 +25,7 @@ cs_status cs_history_add(cs_history *history, const cs_history_entry *entry, cs_
 
 /* ---- pickle ---- */
 
-/* Operations of protocol 2 (Python's pickletools has the table). */
+/* Opcodes of pickle protocol 2 (table: Python's pickletools). */
 enum {
     PROTO = 0x80,
     STOP = '.',
@@ -35,8 +35,8 @@ enum {
     LIST = ']',
     APPENDS = 'e',
     TEXT = 'X',
-    SMALL = 'K', /* one byte */
-    LONG = 0x8a, /* so many bytes, little-endian, signed */
+    SMALL = 'K', /* integer of one byte */
+    LONG = 0x8a, /* integer with its length in bytes first; little-endian, signed */
     TRUE_VALUE = 0x88,
     FALSE_VALUE = 0x89,
     PAIR = 0x86,
@@ -101,7 +101,7 @@ static void put_entry(FILE *out, const char *key, int64_t value)
     put_number(out, value);
 }
 
-/* The one frame that stands for a stack: the label as a function. */
+/* Writes a stack with a single frame, whose function name is the label. */
 static void put_frames(FILE *out, const char *label)
 {
     put_text(out, "frames");
@@ -125,7 +125,7 @@ typedef struct writer {
     const cs_history *history;
 } writer;
 
-/* What the block at an address was allocated for last. */
+/* Returns the label of the last allocation at an address; NULL: none. */
 static const char *label_of(const cs_history *history, int64_t address)
 {
     for (uint32_t i = history->n; i-- > 0;) {

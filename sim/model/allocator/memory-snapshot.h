@@ -1,10 +1,9 @@
-/* A snapshot of an allocator as PyTorch's memory viewer (https://pytorch.org/memory_viz) opens it:
- * the pickle that torch.cuda.memory._dump_snapshot writes, with segments, their blocks, and what
- * the allocator did. Frames are the labels that the caller gives in place of Python's stack.
+/* A snapshot of an allocator, for PyTorch's memory viewer (https://pytorch.org/memory_viz): the
+ * pickle that torch.cuda.memory._dump_snapshot writes, with segments, their blocks, and the
+ * allocator's history. Instead of Python stack frames it has labels given by the caller.
  *
- * Source: PyTorch 2.x, torch/cuda/_memory_viz.py, and torch/csrc/cuda/memory_snapshot.cpp. Pickle
- * of protocol 2, in the operations that the viewer reads.
- */
+ * Source: PyTorch 2.x, torch/cuda/_memory_viz.py, and torch/csrc/cuda/memory_snapshot.cpp. The
+ * pickle has protocol 2 and uses only operations that the viewer reads. */
 #ifndef CS_ALLOCATOR_MEMORY_SNAPSHOT_H
 #define CS_ALLOCATOR_MEMORY_SNAPSHOT_H
 
@@ -12,11 +11,12 @@
 
 #include <stdio.h>
 
-/* What the allocator did at a time, and for what. */
+/* An action of the allocator, with its time and purpose. */
 typedef struct cs_history_entry {
     cs_caching_event event;
     int64_t time_us;
-    const char *label; /* "forward 3 of stage 0: activations"; lives as long */
+    /* purpose, for example "forward 3 of stage 0: activations"; must outlive the history */
+    const char *label;
 } cs_history_entry;
 
 typedef struct cs_history {
@@ -24,14 +24,14 @@ typedef struct cs_history {
     cs_history_entry *entries;
 } cs_history;
 
-/* Zeroed ones can be finished. */
+/* Frees the entries; allowed on a zeroed struct. */
 void cs_history_finish(cs_history *history);
 
-/* CS_NO_MEMORY. */
+/* Adds a copy of the entry. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_history_add(cs_history *history, const cs_history_entry *entry,
                                        cs_error *error);
 
-/* Writes the file: the allocator as it is, and its history. CS_IO, CS_NO_MEMORY. */
+/* Writes a snapshot with the allocator's current state and its history. CS_IO, CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_memory_snapshot_write(const char *path,
                                                  const cs_caching_allocator *allocator,
                                                  const cs_caching_options *options,

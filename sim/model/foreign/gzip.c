@@ -18,7 +18,7 @@ bool cs_gzip_is(const char *bytes, size_t length)
     return length >= 2 && (unsigned char)bytes[0] == 0x1f && (unsigned char)bytes[1] == 0x8b;
 }
 
-/* One byte stays free for the NUL. */
+/* Doubles the buffer, up to the limit. One byte stays free for the terminating NUL. */
 static cs_status grow(unpacking *u, size_t used, cs_error *error)
 {
     if (used >= u->limit)
@@ -58,7 +58,7 @@ static cs_status unpack(unpacking *u, size_t *used, cs_error *error)
         if (code == Z_STREAM_END && u->stream.avail_in == 0)
             return CS_OK;
         if (code == Z_STREAM_END)
-            code = inflateReset(&u->stream); /* another member follows */
+            code = inflateReset(&u->stream); /* another gzip member follows */
         if (code != Z_OK && !(code == Z_BUF_ERROR && u->stream.avail_out == 0))
             return bad_data(u, code, error);
     }

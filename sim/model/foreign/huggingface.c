@@ -13,16 +13,17 @@ enum { LONGEST_SEQUENCE = 4096, MOST_LAYERS = 4096, SIZE_MAX_ = 1 << 20 };
 const cs_facts_kind cs_model_type_kind = {"model-types", "model_type", "docs/how-to/named-model.md",
                                           NULL};
 
-/* A config.json while it is read. */
+/* A config.json that is being read. */
 typedef struct reading {
     const cJSON *config;
-    const cs_json_place *place; /* where the config is */
-    cJSON *type;                /* the description of its model_type */
-    const char *name;           /* the type's name, which the network gets */
+    const cs_json_place *place; /* location of the config, for messages */
+    cJSON *type;                /* description of the config's model_type */
+    const char *name;           /* name of the type, which becomes the name of the network */
     const cs_zoo_entry *family;
-    const cs_field *fields; /* the family's keys, with the type's values as defaults */
-    void *params;           /* the family's struct */
-    cJSON *values;          /* per key of the config that the type reads: its value */
+    const cs_field *fields; /* keys of the family, with the type's values as defaults */
+    void *params;           /* struct of the family */
+    /* object with the value of each key of the config that the type reads */
+    cJSON *values;
     cs_arena arena;
     cs_error *error;
 } reading;
@@ -34,7 +35,8 @@ static const char *text_of(const cJSON *value)
 
 /* ---- the type ---- */
 
-/* How many keys of a type the config has; one that it requires and the config lacks counts -1. */
+/* Counts the keys of a type that the config has. Each required key that the config lacks counts
+ * -1. */
 static int count_known(const cJSON *type, const cJSON *config)
 {
     int n = 0;
@@ -47,7 +49,7 @@ static int count_known(const cJSON *type, const cJSON *config)
     return n;
 }
 
-/* Adds the keys of the config that some type reads and this one does not. */
+/* Lists the keys of the config that other types read, but not the nearest type. */
 static void list_missed(const cJSON *nearest, const cJSON *config, char *text, size_t size)
 {
     const char *name;
@@ -71,13 +73,15 @@ static void list_missed(const cJSON *nearest, const cJSON *config, char *text, s
     }
 }
 
-/* The message on an unknown type names the type whose keys the config has, and what it misses. */
+/* Reports an unknown type. The message names the nearest known type, which shares the most keys
+ * with the config, and the keys of the config that the nearest type does not read. */
 static cs_status unknown_type(const reading *r, const char *given)
 {
     const cs_json_place key = {.up = r->place, .key = "model_type"};
     const char *name;
     char best[64] = "", missed[400] = "";
-    int most = 0, least = 0; /* keys that the config has, and of the type */
+    /* most keys that a type shares with the config; number of keys of the nearest type */
+    int most = 0, least = 0;
     cJSON *nearest = NULL;
     cs_guess guess;
     cs_guess_init(&guess, given);
@@ -147,7 +151,8 @@ static cs_status load_type(reading *r, const char *file)
 
 /* ---- keys of the config ---- */
 
-/* A copy of a key's value, replaced as its description says; NULL: the config has to have it. */
+/* Copies a key's value, replaced as its description says. Returns NULL if the config lacks the key
+ * and the type has no default for it. */
 static cJSON *copy_value(const reading *r, const cJSON *spec, cs_status *status)
 {
     const cJSON *given = cs_json_member(r->config, spec->string);
@@ -171,7 +176,8 @@ static cJSON *copy_value(const reading *r, const cJSON *spec, cs_status *status)
     return value ? cJSON_Duplicate(value, true) : NULL;
 }
 
-/* Reads the keys into what they mean: a key of the family, or a size that a rule below uses. */
+/* Reads the keys of the config: each gives a key of the family, or a size that the rules below
+ * use. */
 static cs_status read_keys(reading *r)
 {
     static const cs_field size = {.type = CS_FIELD_COUNT, .max = SIZE_MAX_};
@@ -212,7 +218,7 @@ static cs_status read_keys(reading *r)
                          (void *const[]){r->params, &unused}, &r->arena, r->error);
 }
 
-/* One message for each value that would make another network. */
+/* Reports each key whose value would need an unsupported network. */
 static cs_status check_fixed(const reading *r)
 {
     cs_status status = CS_OK;
@@ -238,7 +244,7 @@ static double number_of(const reading *r, const char *key)
     return cJSON_IsNumber(value) ? value->valuedouble : 0;
 }
 
-/* Checks that a product of sizes is another one, for formats that state one size twice. */
+/* Checks that two products of sizes are equal, for formats that state a size twice. */
 static cs_status check_products(const reading *r)
 {
     const cJSON *sides = cs_json_member(r->type, "products");
@@ -262,7 +268,7 @@ static cs_status check_products(const reading *r)
 
 /* ---- layers of several kinds ---- */
 
-/* Replaces letters of the layers that the list of the config names by their kinds. */
+/* Sets the letters of layers from a list in the config that names the kind of each layer. */
 static cs_status take_types(const reading *r, const cJSON *rule, char *letters, uint32_t layers)
 {
     const char *name = cJSON_GetStringValue(cs_json_member(rule, "types"));
@@ -295,7 +301,7 @@ static cs_status take_types(const reading *r, const cJSON *rule, char *letters, 
     return CS_OK;
 }
 
-/* Replaces letters of the layers whose numbers the config lists. */
+/* Sets the letter of the layers whose numbers the config lists. */
 static cs_status take_numbers(const reading *r, const cJSON *rule, char *letters, uint32_t layers)
 {
     const char *name = cJSON_GetStringValue(cs_json_member(rule, "numbers"));
@@ -316,13 +322,12 @@ static cs_status take_numbers(const reading *r, const cJSON *rule, char *letters
     return CS_OK;
 }
 
-/* The family's "pattern", from the rule of the type:
+/* Makes the family's "pattern" by the rule of the type:
  *
- *     {"else": "wf"}                  letters, repeated; "f" if it is not given
- *     {"after": KEY, "if": FLAG}      w from the layer KEY on, if FLAG is true and there is a window
- *     {"types": KEY, "letters": {}}   a list in the config with the kind of each layer
- *     {"numbers": KEY, "letter": "f"} a list in the config of the layers that have the letter
- */
+ *     {"else": "wf"}                  letters, repeated; default "f"
+ *     {"after": KEY, "if": FLAG}      'w' from layer KEY on, if FLAG is true and there is a window
+ *     {"types": KEY, "letters": {}}   KEY is a list in the config with the kind of each layer
+ *     {"numbers": KEY, "letter": "f"} KEY is a list in the config of the layers with this letter */
 static cs_status read_pattern(reading *r)
 {
     const cJSON *rule = cs_json_member(r->type, "pattern");
@@ -356,7 +361,7 @@ static uint32_t *count_at(const reading *r, const char *key)
     return field ? (uint32_t *)((char *)r->params + field->offset) : NULL;
 }
 
-/* The key of the config that limits a key of the family, or NULL. */
+/* Returns the key of the config that limits a key of the family; NULL: no limit. */
 static const cJSON *limit_of(const reading *r, const char *key)
 {
     const cJSON *spec;
@@ -404,7 +409,7 @@ static cs_status read_additions(reading *r, const cJSON *parameters, const cs_js
     return CS_OK;
 }
 
-/* What the weights are stored in, which is what is trained in where nobody says otherwise. */
+/* Takes the precision of the stored weights as the default precision of training. */
 static void take_precision(const cJSON *root, cs_net *net)
 {
     static const struct {
@@ -414,7 +419,7 @@ static void take_precision(const cJSON *root, cs_net *net)
                 {"float16", CS_PRECISION_FP16},
                 {"bfloat16", CS_PRECISION_BF16}};
     const cJSON *type = cs_json_member(root, "torch_dtype");
-    type = type ? type : cs_json_member(root, "dtype"); /* as newer versions write it */
+    type = type ? type : cs_json_member(root, "dtype"); /* name in newer versions */
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && cJSON_IsString(type); i++) {
         if (strcmp(type->valuestring, rows[i].name) != 0)
             continue;

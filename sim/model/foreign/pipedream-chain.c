@@ -32,9 +32,10 @@ static cs_status allocate(cs_pipedream_chain *a, cs_error *error)
     return CS_OK;
 }
 
-/* Edges are sorted by where they start, so those that leave a node stand together. Those that enter
- * one are brought together by counting: with first_in[n + 1] as the place to fill next, it ends up
- * one past the last edge of n, which is where n + 1 begins. */
+/* Groups edges by node. Edges are sorted by the node where they start, so a node's outgoing edges
+ * are contiguous already. Incoming edges are grouped by a counting sort: first_in[n + 1] is the
+ * next place to fill for node n, so in the end it is one past the last edge of n, where n + 1
+ * begins. */
 static void index_edges(cs_pipedream_chain *a)
 {
     const cs_pipedream_graph *graph = a->graph;
@@ -61,7 +62,7 @@ static uint32_t n_out(const cs_pipedream_chain *a, uint32_t node)
     return a->first_out[node + 1] - a->first_out[node];
 }
 
-/* The i-th node that `node` reads, and the i-th that reads it. */
+/* Return the i-th node that `node` reads, and the i-th node that reads `node`. */
 static uint32_t writer(const cs_pipedream_chain *a, uint32_t node, uint32_t i)
 {
     return a->graph->edges[a->in_edges[a->first_in[node] + i]].from;
@@ -74,7 +75,8 @@ static uint32_t reader(const cs_pipedream_chain *a, uint32_t node, uint32_t i)
 
 /* ---- topological order ---- */
 
-/* An edge into `node` from a node that is not ordered: there is one, for any node not ordered. */
+/* Returns an edge into `node` from a node that is not yet ordered. Every node that is not ordered
+ * has such an edge. */
 static const cs_pipedream_edge *open_edge(const cs_pipedream_chain *a, const uint32_t *missing,
                                           uint32_t node)
 {
@@ -84,7 +86,8 @@ static const cs_pipedream_edge *open_edge(const cs_pipedream_chain *a, const uin
     return &a->graph->edges[a->in_edges[a->first_in[node] + i]];
 }
 
-/* Whoever walks back along such edges comes to a node for the second time: it is on a cycle. */
+/* Reports a cycle: walking back along such edges must reach some node twice, and that node is on a
+ * cycle. */
 static cs_status report_cycle(cs_pipedream_chain *a, const uint32_t *missing, cs_error *error)
 {
     uint32_t *seen = alloc_ids(a, a->graph->n_nodes);
@@ -99,8 +102,8 @@ static cs_status report_cycle(cs_pipedream_chain *a, const uint32_t *missing, cs
                                 "this edge is part of a cycle: must not lead back to its start");
 }
 
-/* Kahn's algorithm: a node is ordered when all that it reads are. The order is its own queue, so
- * nodes that are ready at once keep the order of the file. */
+/* Orders the nodes by Kahn's algorithm: a node is ordered after all nodes that it reads. `order` is
+ * also the queue, so nodes that become ready together keep their order in the file. */
 static cs_status order_nodes(cs_pipedream_chain *a, cs_error *error)
 {
     uint32_t n = a->graph->n_nodes, ordered = 0;
@@ -128,7 +131,8 @@ static bool works(const cs_pipedream_node *node)
     return node->forward > 0 || node->backward > 0 || node->weight_bytes > 0;
 }
 
-/* What has weights is a layer, whatever its name ("InputEmbedding"). */
+/* Whether a node is an input. A node with weights is a layer, whatever its name
+ * ("InputEmbedding"). */
 static bool is_input(const cs_pipedream_chain *a, uint32_t node)
 {
     static const char word[] = "Input";
@@ -137,7 +141,8 @@ static bool is_input(const cs_pipedream_chain *a, uint32_t node)
            text->length >= strlen(word) && memcmp(text->start, word, strlen(word)) == 0;
 }
 
-/* Topological order comes first, so the roles of what it reads are known. */
+/* Whether a node is empty. Must be called in topological order, so that the roles of the nodes that
+ * it reads are known. */
 static bool is_empty(const cs_pipedream_chain *a, uint32_t node)
 {
     bool empty = !works(&a->graph->nodes[node]) && a->graph->nodes[node].output_bytes == 0;
@@ -157,7 +162,8 @@ static bool any_output_works(const cs_pipedream_chain *a)
     return false;
 }
 
-/* One that joins two nodes is none: they may stand in different layers. */
+/* Whether a node is a dead end. A node that reads two nodes is not: these may be in different
+ * layers. */
 static bool is_dead_end(const cs_pipedream_chain *a, uint32_t node)
 {
     if (a->roles[node] != CS_PIPEDREAM_CORE || n_in(a, node) > 1 || works(&a->graph->nodes[node]))
@@ -168,7 +174,7 @@ static bool is_dead_end(const cs_pipedream_chain *a, uint32_t node)
     return true;
 }
 
-/* Against the order, so that the roles of a node's readers are known. */
+/* Finds dead ends in reverse order, so that the roles of a node's readers are known. */
 static void find_dead_ends(cs_pipedream_chain *a)
 {
     if (!any_output_works(a))
@@ -207,7 +213,7 @@ static cs_status find_roles(cs_pipedream_chain *a, cs_error *error)
 
 /* ---- layers ---- */
 
-/* Fed from outside: it reads no other core node, or an input's data. */
+/* Whether a node is fed from outside: it reads an input's data, or no other core node. */
 static bool is_fed(const cs_pipedream_chain *a, uint32_t node)
 {
     bool alone = true;
@@ -234,8 +240,8 @@ uint32_t cs_pipedream_chain_last_reader(const cs_pipedream_chain *a, uint32_t no
     return read ? last : a->n_core;
 }
 
-/* A virtual input feeds the nodes that are fed from outside, a virtual output reads those that no
- * one reads. */
+/* Finds the layers. A virtual input feeds all nodes that are fed from outside, and a virtual output
+ * reads all nodes that no other node reads. */
 static cs_status find_layers(cs_pipedream_chain *a, cs_error *error)
 {
     uint32_t last_fed = 0, *last_reader = alloc_ids(a, a->n_core);
@@ -267,7 +273,8 @@ uint32_t cs_pipedream_chain_reading_layer(const cs_pipedream_chain *a, uint32_t 
     return first;
 }
 
-/* Against the order, so that the layers of an empty node's readers are known. */
+/* Assigns empty nodes to layers in reverse order, so that the layers of a node's readers are
+ * known. */
 static void place_empty_nodes(cs_pipedream_chain *a)
 {
     for (uint32_t i = a->graph->n_nodes; i-- > 0;) {
@@ -279,7 +286,7 @@ static void place_empty_nodes(cs_pipedream_chain *a)
     }
 }
 
-/* In order, for one may read another. */
+/* Assigns dead ends to layers in topological order, because a dead end may read another one. */
 static void place_dead_ends(cs_pipedream_chain *a)
 {
     for (uint32_t i = 0; i < a->graph->n_nodes; i++) {

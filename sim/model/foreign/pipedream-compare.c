@@ -9,7 +9,7 @@
 
 enum { LARGEST_FILE = 64 << 20 };
 
-/* What profiles call the kinds; the longer name first where one begins another. */
+/* Names of the kinds in profiles. If one name begins another, the longer name comes first. */
 static const struct {
     const char *text;
     cs_op_kind kind;

@@ -1,7 +1,6 @@
-/* The graph of a PipeDream profile as its file tells it: nodes with times and sizes, edges between
- * them. Between the reader of the text and the one that makes a chain of it (see pipedream.h); not
- * for others.
- */
+/* The graph in a PipeDream profile: nodes with times and sizes, and the edges between them, as the
+ * file states them. It connects the reader of the text and the code that makes a chain (see
+ * pipedream.h); other code does not use it. */
 #ifndef CS_FOREIGN_PIPEDREAM_GRAPH_H
 #define CS_FOREIGN_PIPEDREAM_GRAPH_H
 
@@ -21,26 +20,27 @@ typedef struct cs_pipedream_node {
     cs_pipedream_span id, description;
     uint32_t line;
     cs_time forward, backward;
-    int64_t output_bytes; /* of all its outputs together */
+    int64_t output_bytes; /* bytes of all outputs together */
     int64_t weight_bytes;
 } cs_pipedream_node;
 
 typedef struct cs_pipedream_edge {
     cs_pipedream_span ids[2];
-    uint32_t from, to; /* the nodes with these ids */
+    uint32_t from, to; /* indices of the nodes with these ids */
     uint32_t line;
 } cs_pipedream_edge;
 
-/* Zeroed graphs can be finished. Spans point into the text, which must live as long. */
+/* cs_pipedream_graph_finish is allowed on a zeroed struct. Spans point into the text, which must
+ * outlive the graph. */
 typedef struct cs_pipedream_graph {
-    const char *file;         /* for messages */
-    cs_pipedream_node *nodes; /* in the order of the file */
+    const char *file;         /* name of the file, for messages */
+    cs_pipedream_node *nodes; /* nodes in the order of the file */
     uint32_t n_nodes, cap_nodes;
-    cs_pipedream_edge *edges; /* by (from, to) */
+    cs_pipedream_edge *edges; /* edges sorted by (from, to) */
     uint32_t n_edges, cap_edges;
 } cs_pipedream_graph;
 
-/* Reads the text: what is wrong is reported in one go, by line. Cycles are not looked for. */
+/* Reads the text and reports all its errors at once, by line. Does not check for cycles. */
 CS_MUST_CHECK cs_status cs_pipedream_graph_read(const char *file, const char *text, size_t length,
                                                 cs_pipedream_graph *graph, cs_error *error);
 void cs_pipedream_graph_finish(cs_pipedream_graph *graph);

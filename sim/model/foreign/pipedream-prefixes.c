@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prefixes as they are found: those of one more node stand behind those of one less. */
+/* A search for prefixes, which finds all prefixes of one size before the larger ones. */
 typedef struct search {
     const cs_pipedream_chain *chain;
     uint32_t n_words, n;
-    uint32_t level; /* the first prefix of the size that is being made */
-    uint64_t *sets; /* CS_PIPEDREAM_PREFIXES of them, and one to try */
+    uint32_t level; /* index of the first prefix of the size that is being made */
+    uint64_t *sets; /* CS_PIPEDREAM_PREFIXES sets, and one more as a candidate */
 } search;
 
 static uint64_t *set_at(const search *s, uint32_t i)
@@ -25,13 +25,14 @@ static bool holds(const uint64_t *set, uint32_t position)
     return set[position / 64] >> position % 64 & 1;
 }
 
-/* Its place among the core nodes, or CS_PIPEDREAM_NONE. */
+/* Returns the index among the core nodes of the node where the edge starts; CS_PIPEDREAM_NONE: not
+ * a core node. */
 static uint32_t writer(const cs_pipedream_chain *chain, uint32_t edge)
 {
     return chain->position[chain->graph->edges[chain->in_edges[edge]].from];
 }
 
-/* Whether the set holds all that the node at a position reads. */
+/* Whether the set contains all core nodes that the node at `position` reads. */
 static bool is_ready(const cs_pipedream_chain *chain, const uint64_t *set, uint32_t position)
 {
     uint32_t node = chain->core[position];
@@ -43,7 +44,7 @@ static bool is_ready(const cs_pipedream_chain *chain, const uint64_t *set, uint3
     return true;
 }
 
-/* The set behind the last one becomes a prefix if it is a new one. */
+/* Keeps the candidate, which is stored after the last prefix, if it is new. */
 static void keep(search *s)
 {
     const uint64_t *made = set_at(s, s->n);
@@ -85,7 +86,8 @@ static uint32_t count_bits(const search *s, uint32_t i)
     return n;
 }
 
-/* Every prefix but the smallest ones is one of a node less, and a node that was ready there. */
+/* Finds all prefixes by size. A prefix is a prefix with one node less plus a node that was ready
+ * there; only the smallest have no such predecessor. */
 static cs_status find_sets(search *s, cs_error *error)
 {
     uint64_t *empty = calloc(s->n_words + 1, sizeof(*empty));
@@ -130,7 +132,8 @@ static bool sum_up(const cs_pipedream_chain *chain, const uint64_t *set, cs_pref
                cs_sum_add(&sum->weight_bytes, node->weight_bytes) &&
                cs_sum_add(&sum->activation_bytes, node->output_bytes);
         if (fits && crosses(chain, set, chain->core[p]))
-            sum->crossing_bytes += node->output_bytes; /* a part of all activations */
+            /* cannot overflow: at most activation_bytes */
+            sum->crossing_bytes += node->output_bytes;
     }
     return fits;
 }

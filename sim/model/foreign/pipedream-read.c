@@ -13,32 +13,33 @@
 
 /* ---- decimal numbers ---- */
 
-/* Decimal numbers as exact integers in a smaller unit: "4.446" ms are 4446000000 ps, to the last
- * digit. Going through a double would round twice, and would not hold large sizes exactly. */
+/* Decimal numbers are read as exact integers in a smaller unit: "4.446" ms are 4446000000 ps, exact
+ * to the last digit. A double would be rounded twice, and could not hold large sizes exactly. */
 
 typedef enum cs_decimal_result {
     CS_DECIMAL_OK,
-    CS_DECIMAL_NO_NUMBER, /* not a number as JSON writes them: also nan, inf, +1, 0x1 */
+    CS_DECIMAL_NO_NUMBER, /* not a number in JSON's syntax; also nan, inf, +1, 0x1 */
     CS_DECIMAL_NEGATIVE,
-    CS_DECIMAL_TOO_LARGE, /* does not fit int64_t */
+    CS_DECIMAL_TOO_LARGE, /* does not fit into int64_t */
 } cs_decimal_result;
 
 typedef enum cs_decimal_rounding {
-    CS_DECIMAL_NEAREST /* halves up */,
+    CS_DECIMAL_NEAREST /* halves round up */,
     CS_DECIMAL_UP
 } cs_decimal_rounding;
 
 __extension__ typedef unsigned __int128 wide;
 
-/* digits * 10^exponent, plus less than one unit of `digits` if there is a rest. */
+/* The number digits * 10^exponent; if `rest`, plus less than one unit of `digits`. */
 typedef struct decimal {
     wide digits;
     int64_t exponent;
     bool rest;
 } decimal;
 
-/* 36 digits and one more still fit 128 bits. They are far more than an int64_t holds, so what comes
- * after them matters only as a rest that is not zero. */
+/* Returns 10^36. A smaller number can take one more digit and still fits into 128 bits. These are
+ * far more digits than an int64_t holds, so of all later digits it only matters whether one is not
+ * zero. */
 static wide full(void)
 {
     return (wide)1000000000000000000 * 1000000000000000000;
@@ -55,7 +56,8 @@ static void add_digit(decimal *number, int digit, bool fraction)
     }
 }
 
-/* Larger exponents are all the same: too large, or nothing. */
+/* Reads an exponent, limited to a large value: beyond it, a number is too large or rounds to
+ * nothing. */
 static int64_t read_exponent(const char *at, const char *end)
 {
     const int64_t largest = INT64_C(1) << 40;
@@ -66,7 +68,7 @@ static int64_t read_exponent(const char *at, const char *end)
     return negative ? -value : value;
 }
 
-/* The text is well-formed and has no sign. */
+/* Reads a decimal number that is well-formed and has no sign. */
 static decimal read_decimal(const char *at, const char *end)
 {
     decimal number = {0};
@@ -89,7 +91,8 @@ static bool multiply(wide *value, int64_t exponent)
     return *value <= INT64_MAX;
 }
 
-/* Divides by 10^-exponent. Digits far below the point leave no whole, but possibly a rest. */
+/* Divides by 10^-exponent and rounds. If all digits are far below the point, the whole part is 0
+ * and only the rest can round it up. */
 static wide divide(const decimal *number, int64_t exponent, cs_decimal_rounding rounding)
 {
     wide divisor = 1;
@@ -102,8 +105,8 @@ static wide divide(const decimal *number, int64_t exponent, cs_decimal_rounding 
     return whole + up;
 }
 
-/* The `length` bytes of `text`, a number >= 0, times 10^shift (-100 <= shift <= 100), rounded once.
- * On failure *out is untouched. */
+/* Reads the `length` bytes of `text`, a number >= 0, and multiplies it by 10^shift (-100 <= shift
+ * <= 100); rounds once. On failure *out is untouched. */
 static cs_decimal_result parse_decimal(const char *text, size_t length, int shift,
                                        cs_decimal_rounding rounding, int64_t *out)
 {
@@ -143,7 +146,8 @@ cs_status cs_pipedream_invalid(const char *file, uint32_t line, cs_error *error,
     return cs_error_add(error, CS_INVALID, "%s:%u: %s", file, line, message);
 }
 
-/* Text of the file as a message may show it; `out` holds CS_TEXT_QUOTED_BYTES. */
+/* Copies text of the file to `out`, in a form fit for messages; `out` holds
+ * CS_TEXT_QUOTED_BYTES. */
 static const char *quote(span text, char *out)
 {
     char copy[CS_TEXT_QUOTED_BYTES + 1];
@@ -175,7 +179,7 @@ static bool take(span *text, const char *word)
     return true;
 }
 
-/* Parts `text` at the first `word`, which must be there. */
+/* Splits `text` at the first `word`; returns false if there is none. */
 static bool part_first(span text, const char *word, span *before, span *after)
 {
     for (size_t at = 0; at < text.length; at++) {
@@ -212,7 +216,7 @@ static span trim_end(span text)
     return text;
 }
 
-/* UTF-8 without control characters but the tab. */
+/* Whether the text is UTF-8 without control characters other than tabs. */
 static bool is_text(span text)
 {
     for (span before; part_first(text, "\t", &before, &text);)
@@ -233,11 +237,11 @@ static bool is_id(span text)
 
 typedef enum metric_unit { MILLISECONDS, BYTES } metric_unit;
 
-/* The numbers of a node, in the order in which the format has them. */
+/* The numbers of a node, in the order of the format. */
 static const struct metric {
     const char *name;
     metric_unit unit;
-    bool list; /* may also be "[a; b]" */
+    bool list; /* a list "[a; b]" is also allowed */
     size_t offset;
 } metrics[] = {
     {"forward_compute_time", MILLISECONDS, false, offsetof(cs_pipedream_node, forward)},
@@ -248,7 +252,7 @@ static const struct metric {
 
 enum {
     N_METRICS = sizeof(metrics) / sizeof(metrics[0]),
-    MS_TO_PS = 9, /* as a power of ten */
+    MS_TO_PS = 9, /* exponent of the power of ten */
 };
 
 static cs_status bad_number(const reader *in, const struct metric *metric, span text,
@@ -265,7 +269,7 @@ static cs_status bad_number(const reader *in, const struct metric *metric, span 
                                 quote(text, quoted));
 }
 
-/* Times to the nearest picosecond; a part of a byte counts as one. */
+/* Reads a number. Times are rounded to the nearest picosecond, sizes up to whole bytes. */
 static cs_status read_number(const reader *in, const struct metric *metric, span text, int64_t *out)
 {
     bool bytes = metric->unit == BYTES;
@@ -274,7 +278,7 @@ static cs_status read_number(const reader *in, const struct metric *metric, span
     return result == CS_DECIMAL_OK ? CS_OK : bad_number(in, metric, text, result);
 }
 
-/* "[a; b; c]", the sizes of several outputs: their sum. */
+/* Reads "[a; b; c]", the sizes of several outputs, and returns their sum in *out. */
 static cs_status read_list(const reader *in, const struct metric *metric, span text, int64_t *out)
 {
     span rest = {text.start + 1, text.length - 1};
@@ -308,7 +312,8 @@ static cs_status read_metric(const reader *in, const struct metric *metric, span
     return read_number(in, metric, text, out);
 }
 
-/* Stops at the first error: what is wrong after a missing number would follow from it. */
+/* Reads the numbers of a node. Stops at the first error: a missing number would make all later
+ * numbers look wrong. */
 static cs_status read_metrics(const reader *in, span text, cs_pipedream_node *node)
 {
     cs_status status = CS_OK;
@@ -322,7 +327,8 @@ static cs_status read_metrics(const reader *in, span text, cs_pipedream_node *no
     return status;
 }
 
-/* The last part of a line may be "stage_id=K", which an optimizer wrote: known, not used. */
+/* Drops a last part "stage_id=K", which PipeDream's optimizer writes and this reader ignores.
+ * Returns false if K is not a number. */
 static bool drop_stage(span *line)
 {
     span before, stage;
@@ -343,8 +349,8 @@ static cs_status bad_line(const reader *in)
         "activation_size=BYTES, parameter_size=BYTES\") or an edge (a tab, then \"ID -- ID\")");
 }
 
-/* A description may hold the separator: the id ends at the first one, the numbers start at the
- * last. */
+/* Reads a node. Its description may contain the separator, so the id ends at the first separator
+ * and the numbers start after the last. */
 static cs_status read_node(const reader *in, span line)
 {
     cs_pipedream_graph *graph = in->graph;
@@ -411,7 +417,7 @@ static cs_status read_lines(const char *text, size_t length, cs_pipedream_graph 
 
 /* ---- ids ---- */
 
-/* The ids in order, to find nodes by. */
+/* An id and its node, in a sorted table for finding nodes by id. */
 typedef struct entry {
     span id;
     uint32_t node;

@@ -22,8 +22,8 @@ static bool add_node(cs_layer *layer, const cs_pipedream_node *node)
            cs_sum_add(&layer->weight_bytes, node->weight_bytes);
 }
 
-/* The activation of `node`: kept by the first layer that reads it. An input's is read by the first
- * layer alone, the inputs being before the first articulation point. */
+/* Adds the activation of `node` to the first layer that reads it, which saves it. Only the first
+ * layer reads the activations of inputs, as all inputs are before the first articulation point. */
 static bool add_activation(const cs_pipedream_chain *a, uint32_t node, cs_model *model)
 {
     int64_t bytes = a->graph->nodes[node].output_bytes;
@@ -44,8 +44,9 @@ static const cs_pipedream_node *last_node(const cs_pipedream_chain *a, uint32_t 
     return &a->graph->nodes[a->core[a->layer_end[layer] - 1]];
 }
 
-/* What leaves a layer: the activation of its last node, which is an articulation point. Only the
- * last layer may hand on several, those of all outputs. */
+/* Sets the outputs of layers. A layer outputs the activation of its last node, which is an
+ * articulation point. Only the last layer may have several outputs, which are the outputs of the
+ * network. */
 static bool add_outputs(const cs_pipedream_chain *a, cs_model *model)
 {
     for (uint32_t i = 0; i < a->n_layers; i++)
@@ -73,8 +74,9 @@ static cs_status fill_layers(const cs_pipedream_chain *a, cs_model *model, cs_er
     return CS_OK;
 }
 
-/* "node2 Conv2d", or "node7 to node9 (3 nodes)" for a stretch of several. Ids are unique and have
- * no spaces, and what is taken of the description no parenthesis, so names are unique too. */
+/* Names a node, for example "node2 Conv2d"; a group of nodes is named "node7 to node9 (3 nodes)".
+ * Ids are unique and contain no spaces, and the name has no parenthesis from the description, so
+ * names are unique too. */
 static const char *name_node(const cs_pipedream_node *node, cs_arena *arena)
 {
     size_t kind = 0, id = node->id.length;
@@ -88,7 +90,7 @@ static const char *name_node(const cs_pipedream_node *node, cs_arena *arena)
         name[id] = ' ';
         memcpy(name + id + 1, node->description.start, kind);
     }
-    for (char *tab = name; (tab = strchr(tab, '\t'));) /* which a name may not have */
+    for (char *tab = name; (tab = strchr(tab, '\t'));) /* names may not contain tabs */
         *tab = ' ';
     return name;
 }
@@ -112,7 +114,8 @@ static bool find_ends(const cs_pipedream_chain *a, cs_pipedream_group *group, cs
     return group->first && group->last;
 }
 
-/* NULL when memory runs out. What joined a single node does not change its name. */
+/* Names a layer; NULL if memory runs out. A dead end or an empty node that joined a single node
+ * does not change its name. */
 static const char *name_layer(const cs_pipedream_chain *a, cs_pipedream_group *group,
                               cs_arena *arena)
 {
@@ -122,7 +125,7 @@ static const char *name_layer(const cs_pipedream_chain *a, cs_pipedream_group *g
     return first_node(a, group->layer) == last ? name_node(last, arena) : name_group(group, arena);
 }
 
-/* Names the layers and lists those that stand for several nodes. */
+/* Names the layers, and lists the layers that consist of several nodes. */
 static cs_status name_layers(const cs_pipedream_chain *a, cs_model *model,
                              cs_pipedream_report *report, cs_error *error)
 {
@@ -164,7 +167,7 @@ static cs_status count(const cs_pipedream_chain *a, cs_pipedream_report *report,
 
 /* ---- name and provenance ---- */
 
-/* The last part of `path` between slashes, before `end`. */
+/* Returns the part of `path` from the last slash before `end` up to `end`. */
 static cs_pipedream_span last_part(const char *path, const char *end)
 {
     const char *start = end;
@@ -173,8 +176,8 @@ static cs_pipedream_span last_part(const char *path, const char *end)
     return (cs_pipedream_span){start, (size_t)(end - start)};
 }
 
-/* "profiles/vgg16/graph.txt" -> "vgg16", "vgg16.txt" -> "vgg16": profiles are mostly told apart by
- * the folder. */
+/* Names the model after its file: "profiles/vgg16/graph.txt" -> "vgg16", "vgg16.txt" -> "vgg16".
+ * Most profiles have the same file name and differ only in their folder. */
 static const char *model_name(const char *path, cs_arena *arena)
 {
     static const char extension[] = ".txt";

@@ -1,63 +1,68 @@
 /* Reader of the PipeDream project's profile format (graph.txt).
  *
- * Lines in any order: "nodeID -- DESCRIPTION -- forward_compute_time=MS, backward_compute_time=MS,
- * activation_size=BYTES|[BYTES; ...], parameter_size=BYTES[ -- stage_id=K]" for nodes, and a tab,
- * then "nodeA -- nodeB", for edges. Times are for the whole mini-batch.
+ * Lines, in any order, are nodes: "nodeID -- DESCRIPTION -- forward_compute_time=MS,
+ * backward_compute_time=MS, activation_size=BYTES|[BYTES; ...],
+ * parameter_size=BYTES[ -- stage_id=K]"; or edges: a tab, then "nodeA -- nodeB". Times are for the
+ * whole mini-batch.
  *
- * The graph is linearised: between two articulation points (nodes through which every path from
- * the inputs to the outputs leads) all nodes become one layer, which ends with the second of them.
- * What a layer reads is then its own or ends the layer before: one activation crosses each
- * boundary.
+ * The graph becomes a chain. All nodes between two articulation points (nodes through which every
+ * path from the inputs to the outputs leads) become one layer, which ends with the second of these
+ * points. So a layer reads only its own nodes and the last node of the previous layer: one
+ * activation crosses each boundary.
  *
- * Inputs are the nodes without incoming edges; those whose description starts with "Input" are
- * input nodes: they hold data loading, their times are left out and they belong to no layer, but
- * their activations are the model's input. Outputs are the nodes that no other reads. Two kinds of
- * node have no say in where the layers end:
- *   dead ends  take no time, have no weights, read at most one node and are read by dead ends at
- *              most, while there is an output that takes time or has weights: a part of a result
- *              that goes unused. They join the layer of the node that they read; nothing is kept
- *              for them.
- *   empty      take no time, have no weights and no activation, and read only such nodes or input
- *              nodes without activation: an initial state. They join the first layer that reads
- *              them.
+ * Inputs are nodes without incoming edges. If an input's description starts with "Input", it is an
+ * input node, which loads data: its times are left out and it belongs to no layer, but its
+ * activation is part of the model's input. Outputs are nodes that no other node reads. Two kinds of
+ * node have no influence on where layers end:
+ *   dead ends    take no time, have no weights, read at most one node, and only dead ends read
+ *                them; there must be an output that takes time or has weights. A dead end is a part
+ *                of a result that is not used. It joins the layer of the node that it reads, and
+ *                nothing is saved for it.
+ *   empty nodes  take no time, have no weights and no activation, and read only empty nodes or
+ *                input nodes without activation. An empty node is an initial state. It joins the
+ *                first layer that reads it.
  *
- * Conventions, since the file does not tell: a node's activation is the sum over its outputs, and a
- * part of a byte counts as one. Backward is half for the input and half for the weights, node by
- * node; all of it is for the input where a node has no weights. Every node keeps what it reads
- * until its backward, in-place or not: a layer keeps the activations that its nodes read, each
- * counted once, by the first layer that reads it. Updates and workspace are not in the file: 0.
- */
+ * The file leaves some things open, so there are conventions. A node's activation is the sum of its
+ * outputs, rounded up to whole bytes. Half of a node's backward is for the input and half for the
+ * weights; without weights, all of it is for the input. Every node saves its inputs until its
+ * backward, in-place or not: a layer saves the activations that its nodes read, and each activation
+ * is counted once, in the first layer that reads it. The file has no updates and no workspace:
+ * these are 0. */
 #ifndef CS_FOREIGN_PIPEDREAM_H
 #define CS_FOREIGN_PIPEDREAM_H
 
 #include "sim/model/model.h"
 
 typedef struct cs_pipedream_options {
-    const char *name;     /* of the model; NULL: the file's, its folder's where that is graph.txt */
-    uint32_t batch_size;  /* samples of the mini-batch that was profiled, not stated in the file */
-    const char *hardware; /* for the provenance; the file does not name it. NULL: "not stated" */
-    const char *date;     /* for the provenance, YYYY-MM-DD */
+    /* name of the model; NULL: name of the file, or of its folder if the file is graph.txt */
+    const char *name;
+    uint32_t batch_size; /* samples in the profiled mini-batch; the file does not state them */
+    /* hardware, for the provenance; the file does not name it. NULL: "not stated" */
+    const char *hardware;
+    const char *date; /* date for the provenance, YYYY-MM-DD */
 } cs_pipedream_options;
 
-/* One layer of the chain that stands for several nodes of the graph. */
+/* A layer of the chain that consists of several nodes of the graph. */
 typedef struct cs_pipedream_group {
     uint32_t layer;
-    uint32_t n_nodes;         /* with the dead ends and empty nodes that joined it */
-    const char *first, *last; /* ids among its others, topologically; in the model's arena */
+    /* number of nodes, including dead ends and empty nodes that joined the layer */
+    uint32_t n_nodes;
+    /* ids of its first and last core nodes in topological order; owned by the model's arena */
+    const char *first, *last;
 } cs_pipedream_group;
 
 typedef struct cs_pipedream_report {
     uint32_t n_nodes, n_edges, n_layers;
-    uint32_t n_inputs;                /* input nodes, their times left out */
-    cs_time skipped;                  /* the times left out */
-    uint32_t n_groups;                /* layers of more than one node */
-    const cs_pipedream_group *groups; /* owned by the model's arena */
+    uint32_t n_inputs;                /* number of input nodes */
+    cs_time skipped;                  /* times of the input nodes, which are left out */
+    uint32_t n_groups;                /* number of layers with more than one node */
+    const cs_pipedream_group *groups; /* groups, owned by the model's arena */
 } cs_pipedream_report;
 
-/* Errors name file and line: no such node, a node or an edge twice, an edge from a node to itself,
- * a cycle, a missing or negative number, text that is not a node or an edge. CS_USAGE for options
- * that are not valid. `name` stands for the file's. On failure `model` and `report` are untouched;
- * `report` may be NULL. */
+/* Read a model from a profile. Errors name file and line: an unknown node, a node or an edge given
+ * twice, an edge from a node to itself, a cycle, a missing or negative number, a line that is
+ * neither a node nor an edge. CS_USAGE for invalid options. cs_pipedream_parse takes `name` as the
+ * name of the file. On failure `model` and `report` are untouched; `report` may be NULL. */
 CS_MUST_CHECK cs_status cs_pipedream_load(const char *path, const cs_pipedream_options *options,
                                           cs_model *model, cs_pipedream_report *report,
                                           cs_error *error);

@@ -11,7 +11,7 @@
 static const char module_prefix[] = "nn.Module: ";
 static const char step_prefix[] = "ProfilerStep#";
 
-/* What versions of the profiler call the kinds. */
+/* Categories of the kinds in the various versions of the profiler. */
 static const struct {
     const char *category;
     cs_torch_kind kind;
@@ -77,7 +77,7 @@ static double number_of(const cJSON *object, const char *key)
     return cJSON_IsNumber(member) ? member->valuedouble : NAN;
 }
 
-/* Whole, >= 0 and exact as a double; else -1. */
+/* Returns a number >= 0 that a double holds exactly, cut to a whole number; else -1. */
 static int64_t whole_of(const cJSON *object, const char *key)
 {
     double value = object ? number_of(object, key) : NAN;
@@ -186,8 +186,9 @@ cs_torch_event *cs_torch_kernels(const cs_torch_list *kernels, int64_t correlati
     return *n > 0 ? &kernels->events[low] : NULL;
 }
 
-/* Kernels that an operator of communication launches communicate, whatever their names: copies
- * between GPUs, for example. Annotations may last until an exchange is over, and so cover others. */
+/* Marks all kernels that a communication operator launches as communication, whatever their names:
+ * copies between GPUs, for example. Annotations are ignored: they may last until an exchange is
+ * over, and so include launches of other operators. */
 static void mark_kernels(cs_torch_events *events)
 {
     const cs_torch_list *exchanges = &events->lists[CS_TORCH_EXCHANGE];
@@ -210,7 +211,7 @@ static void mark_kernels(cs_torch_events *events)
     }
 }
 
-/* Some versions record a step twice, in two categories. */
+/* Removes duplicates: some versions record a step twice, in two categories. */
 static void merge_steps(cs_torch_list *steps)
 {
     uint32_t n = 0;

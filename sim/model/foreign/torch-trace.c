@@ -21,17 +21,17 @@ static const char backward_prefix[] = "autograd::engine::evaluate_function";
 
 typedef struct unit {
     const char *name;
-    uint32_t step; /* the one that its sizes are taken from */
-    double first;  /* us, when it started first */
+    uint32_t step; /* step that its sizes come from */
+    double first;  /* microseconds; earliest start */
     bool used;
-    double forward, backward; /* us, of all steps */
-    bool exchanges;           /* communicates */
-    bool parameters;          /* an operator is known to have some */
+    double forward, backward; /* microseconds; sum over all steps */
+    bool exchanges;           /* whether it communicates */
+    bool parameters;          /* whether one of its operators is known to have parameters */
     int64_t weight_bytes, input_bytes;
-    int64_t samples; /* the first dimension of what it reads */
+    int64_t samples; /* first dimension of its input */
 } unit;
 
-/* Which unit made the node of the backward pass with that number. */
+/* The unit whose operator made the node of the backward pass with this sequence number. */
 typedef struct link {
     int64_t sequence;
     uint32_t order, unit;
@@ -41,19 +41,19 @@ typedef struct collection {
     const cs_torch_events *events;
     cs_arena *arena;
     bool times_only;
-    uint32_t *module_units; /* per module event */
-    uint32_t *open;         /* module events that have begun and may not have ended */
+    uint32_t *module_units; /* unit of each module event */
+    uint32_t *open;         /* stack of module events that have begun and may not have ended */
     uint32_t n_open, next_module;
     unit *units;
     uint32_t n_units, cap_units;
     link *links;
     uint32_t n_links, cap_links;
-    uint32_t *places; /* units that are operators, by their place in a step */
+    uint32_t *places; /* units that are single operators, by their index within a step */
     uint32_t n_places, cap_places;
-    uint32_t step, ordinal; /* of the next such operator */
-    bool backward;          /* some operator of the backward pass found its unit */
-    bool *busy;             /* per step: forward or backward passes compute something */
-    double computing;       /* us, of all units */
+    uint32_t step, ordinal; /* step and index of the next such operator */
+    bool backward;          /* whether some operator of the backward pass found its unit */
+    bool *busy;             /* per step: whether forward or backward passes compute anything */
+    double computing;       /* microseconds; computing time of all units */
 } collection;
 
 static const cs_torch_list *list_of(const collection *c, cs_torch_kind kind)
@@ -75,7 +75,7 @@ static cs_status add_unit(collection *c, const char *name, uint32_t *index, cs_e
     return CS_OK;
 }
 
-/* The step that runs at that time, NONE outside of all; 0 if none was recorded. */
+/* Returns the step that runs at a time; NONE: outside all steps; 0: no steps were recorded. */
 static uint32_t step_at(const collection *c, double time)
 {
     const cs_torch_list *steps = list_of(c, CS_TORCH_STEP);
@@ -107,7 +107,7 @@ static int compare_named(const void *a, const void *b)
     return order ? order : (left->event > right->event) - (left->event < right->event);
 }
 
-/* Calls of one module are one unit. */
+/* Makes one unit per module; all calls of a module belong to its unit. */
 static cs_status name_modules(collection *c, named *sorted, cs_error *error)
 {
     const cs_torch_list *modules = list_of(c, CS_TORCH_MODULE);
@@ -137,8 +137,8 @@ static cs_status find_modules(collection *c, cs_error *error)
     return status;
 }
 
-/* The innermost module around an operator. Operators come in the order of the lists, so that the
- * modules that are open can be kept on a stack. */
+/* Returns the unit of the innermost module around an operator. Must be called in the order of the
+ * operator list, so that a stack can hold the open modules. */
 static uint32_t module_around(collection *c, const cs_torch_event *op)
 {
     const cs_torch_list *modules = list_of(c, CS_TORCH_MODULE);
@@ -160,8 +160,8 @@ static uint32_t module_around(collection *c, const cs_torch_event *op)
 
 /* ---- times and sizes of an operator ---- */
 
-/* Without kernels: the part of an operator that its exchanges take, which may wait for the other
- * ranks after they have ended themselves. */
+/* Returns the part of an operator's time that its exchanges take, for traces without kernels. An
+ * exchange may outlast its operator, as it may still wait for other ranks. */
 static double exchange_time(const collection *c, const cs_torch_event *op)
 {
     const cs_torch_list *exchanges = list_of(c, CS_TORCH_EXCHANGE);
@@ -178,8 +178,9 @@ static double exchange_time(const collection *c, const cs_torch_event *op)
     return sum;
 }
 
-/* us that an operator computes: its kernels without those that communicate; itself where there are
- * no kernels at all. *exchanges becomes true if it communicates. */
+/* Returns the microseconds that an operator computes: its kernels except those that communicate; if
+ * the trace has no kernels, the operator's own time without exchanges. Sets *exchanges if it
+ * communicates. */
 static double time_of(const collection *c, const cs_torch_event *op, bool *exchanges)
 {
     const cs_torch_list *launches = list_of(c, CS_TORCH_LAUNCH);
@@ -211,7 +212,8 @@ static double compute(collection *c, const cs_torch_event *op, unit *to)
     return time;
 }
 
-/* Which inputs of an operator are parameters, by bits; and which one is the data. */
+/* Operators with parameters: a bit for each input that is a parameter, and the index of the input
+ * that is the data. */
 static const struct {
     const char *name;
     uint32_t parameters, data;
@@ -230,7 +232,8 @@ static int64_t element_bytes(const cJSON *types, int i)
     return strstr(text, "long") || strstr(text, "double") ? 8 : 4;
 }
 
-/* Bytes of input i, 0 when it is no tensor or larger than 2^53. */
+/* Returns the bytes of input i; 0 if the input is not a tensor, or is too large for an exact
+ * size. */
 static int64_t input_bytes(const cs_torch_event *op, uint32_t i)
 {
     const cJSON *dims = cs_json_member(op->arguments, "Input Dims");
@@ -256,7 +259,7 @@ static int64_t first_dimension(const cs_torch_event *op, uint32_t i)
     return fits ? (int64_t)dim->valuedouble : 0;
 }
 
-/* The sizes of one step are those of all. */
+/* Takes the sizes from one step, as all steps have the same sizes. */
 static void take_sizes(const collection *c, const cs_torch_event *op, uint32_t step, unit *to)
 {
     uint32_t parameters = 0, data = 0;
@@ -295,7 +298,8 @@ static cs_status add_link(collection *c, int64_t sequence, uint32_t index, cs_er
     return CS_OK;
 }
 
-/* An operator outside of all modules is a unit, known by its place in the step. */
+/* Returns the unit of an operator outside all modules, which is found by its index within the
+ * step. */
 static cs_status operator_unit(collection *c, const cs_torch_event *op, uint32_t *index,
                                cs_error *error)
 {
@@ -320,8 +324,8 @@ static cs_status operator_unit(collection *c, const cs_torch_event *op, uint32_t
     return status;
 }
 
-/* An outermost operator of the forward pass, with those that it calls: [first, end). Those that
- * communicate, and those outside of busy steps, belong to no layer. */
+/* Adds an outermost operator of the forward pass, with the operators that it calls: [first, end).
+ * Operators that communicate, or are outside busy steps, belong to no layer. */
 static cs_status add_forward(collection *c, uint32_t first, uint32_t end, cs_error *error)
 {
     const cs_torch_event *ops = list_of(c, CS_TORCH_OPERATOR)->events, *op = &ops[first];
@@ -353,7 +357,8 @@ static int compare_links(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* An operator that makes no node has the number of the next one that does, so the last counts. */
+/* Returns the unit with a sequence number, or NONE. An operator that makes no node has the number
+ * of the next operator that makes one, so the last unit with the number is the right one. */
 static uint32_t linked_unit(const collection *c, int64_t sequence)
 {
     uint32_t low = 0, high = c->n_links;
@@ -372,7 +377,7 @@ static bool is_backward(const cs_torch_event *op)
     return strncmp(op->name, backward_prefix, strlen(backward_prefix)) == 0;
 }
 
-/* One past the last operator that runs within the one at `first`. */
+/* Returns one past the last operator that runs within the operator at `first`. */
 static uint32_t end_of_calls(const cs_torch_list *ops, uint32_t first)
 {
     const cs_torch_event *op = &ops->events[first];
@@ -383,8 +388,8 @@ static uint32_t end_of_calls(const cs_torch_list *ops, uint32_t first)
     return end;
 }
 
-/* A profiler also records steps while it warms up, and an empty one at the end. Returns whether
- * some operator belongs to a forward or backward pass. */
+/* Finds the steps that compute something: a profiler also records steps while it warms up, and an
+ * empty step at the end. Returns whether some operator belongs to a forward or backward pass. */
 static bool find_busy_steps(collection *c)
 {
     const cs_torch_list *ops = list_of(c, CS_TORCH_OPERATOR);
@@ -441,7 +446,7 @@ static int compare_units(const void *a, const void *b)
     return left->first < right->first ? -1 : left->first > right->first;
 }
 
-/* Drops the units that only communicate: they are not layers. */
+/* Drops the units that only communicate, because they are not layers. */
 static void drop_exchanges(collection *c)
 {
     for (uint32_t i = 0; i < c->n_units; i++) {
@@ -492,7 +497,7 @@ static cs_status fill_layers(collection *c, cs_model *model, cs_error *error)
     return CS_OK;
 }
 
-/* "device properties" of the trace. */
+/* Returns the name of the first device in the trace's device properties. */
 static const char *hardware_of(const cJSON *root)
 {
     const cJSON *list = cJSON_IsObject(root) ? cs_json_member(root, "deviceProperties") : NULL;

@@ -1,21 +1,23 @@
-/* Attention, and heads put together of two parts.
+/* Attention, and the concatenation of two parts of each head.
  *
- * With context parallelism the tokens of a sequence are split, and all operators work on the
- * place's own tokens, except attention, where all tokens meet. The split's context_method says
+ * With context parallelism the tokens of a sequence are split. All operators work on the device's
+ * own tokens, except attention, where tokens of all devices meet. The split's context_method says
  * how:
  *
- *   ring        Keys and values go around: in each of C steps a place computes with the keys of another
- *               place, while the next ones arrive (Liu et al., Ring attention, 2023, arXiv
- *               2310.01889). Backward they come again in the reverse order, with their gradients.
- *   all-gather  Keys and values are gathered before the attention, and not kept (Llama team, The
- *               Llama 3 herd of models, 2024, section 3.3.2).
- *   all-to-all  Queries, keys and values are exchanged, so that a place has all tokens of some heads,
- *               and results are exchanged back (Jacobs et al., DeepSpeed Ulysses, 2023, arXiv
- *               2309.14509).
+ *   ring        Keys and values travel around a ring: in each of C steps a device computes with the
+ *               keys of another device, while the next keys arrive (Liu et al., Ring attention,
+ *               2023, arXiv 2310.01889). In backward they travel again, in the reverse order,
+ *               together with their gradients.
+ *   all-gather  Keys and values are gathered before the attention, but only the device's own are
+ *               saved (Llama team, The Llama 3 herd of models, 2024, section 3.3.2).
+ *   all-to-all  Queries, keys and values are exchanged, so that a device has all tokens of some
+ *               heads, and the results are exchanged back (Jacobs et al., DeepSpeed Ulysses, 2023,
+ *               arXiv 2309.14509).
  *
- * Causal attention pairs a token with those before it. With the first two methods a place takes the
- * chunks c and 2 C - 1 - c of 2 C of m = T / (2 C) tokens: chunk j has j m^2 + m (m + 1) / 2 pairs,
- * the two together (2 C - 1) m^2 + m (m + 1), whichever c is. */
+ * Causal attention pairs a token with the tokens before it. With ring and all-gather, T tokens are
+ * cut into 2 C chunks of m = T / (2 C) tokens, and a device takes the chunks c and 2 C - 1 - c.
+ * Chunk j has j m^2 + m (m + 1) / 2 pairs. The two chunks together have
+ * (2 C - 1) m^2 + m (m + 1) pairs, whichever c is. */
 #include "sim/model/ops/operator.h"
 
 #include <math.h>
@@ -93,7 +95,8 @@ static cs_status check_attention(const cs_op_making *m)
                : cs_op_making_wrong(m, "inputs", "must have as many tokens of keys as of values");
 }
 
-/* A part that would make the result too narrow if it had a head of its own per head is shared. */
+/* Makes a head_concat. If the stated features are more than the inputs have together, all heads
+ * share the second input: each head gets a copy of it. */
 static cs_tensor make_head_concat(cs_op_making *m)
 {
     const uint32_t separate = cs_input_shape(m, 0)->dims[1] + cs_input_shape(m, 1)->dims[1];
@@ -108,7 +111,8 @@ static bool has_window(const cs_attention *a, double rows)
     return a->window > 0 && a->window < rows;
 }
 
-/* With a window: sum over rows i of min(i, window). */
+/* Returns the number of (query, key) pairs that the kernel computes; with a window, the sum over
+ * rows i of min(i, window). */
 double cs_op_pairs(const cs_attention *a, double rows, double keys)
 {
     if (a->kernel != CS_ATTENTION_FLASH || !a->causal)
@@ -117,17 +121,17 @@ double cs_op_pairs(const cs_attention *a, double rows, double keys)
     return window * (window + 1) / 2 + (rows - window) * window;
 }
 
-/* Sides on which each row's pairs end at other keys: 1 at the diagonal, 2 with a window smaller than
- * the rows, 0 if attention is not causal. */
+/* Returns how many ends of a row's range of keys differ from row to row: 1 (at the diagonal), 2
+ * with a window smaller than the rows, 0 if attention is not causal. */
 static double sides_of(const cs_attention *a, double rows)
 {
     return a->causal ? 1 + has_window(a, rows) : 0;
 }
 
-/* The gradient of a head's sink is minus the sum over the rows of its share of the softmax, times
- * the row's product of result and gradient; both exist already, a float32 per row and head. The
- * gradient of the bias of positions sums the gradients of the matrix before the softmax, over the
- * batch too. */
+/* Computes the cost of the gradients of learned parameters. The gradient of a head's sink is minus
+ * a sum over the rows: the sink's share of the softmax, times the row's product of result and
+ * gradient. Both exist already, as a float32 per row and head. The gradient of the position bias
+ * sums the gradients of the matrix before the softmax, over the batch too. */
 static void cost_learned(const cs_cost_query *s, double rows, double weights, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -139,10 +143,10 @@ static void cost_learned(const cs_cost_query *s, double rows, double weights, cs
                                pass->launches + 1};
 }
 
-/* The two products of queries and keys, and of weights and values. Backward there are four: two with
- * the features of queries, two with the features of values; a fused kernel computes the weights a second
- * time (Dao et al., FlashAttention, NeurIPS 2022). With several steps each is a kernel that reads
- * the queries and adds to the result. */
+/* Computes the cost of the products. Forward has two: queries with keys, and weights with values.
+ * Backward has four: two with the features of queries, two with the features of values; a fused
+ * kernel also computes the weights a second time (Dao et al., FlashAttention, NeurIPS 2022). With
+ * several steps, each step is a kernel that reads the queries and adds to the result. */
 static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
 {
     const cs_attention *a = &s->op->attention;
@@ -165,7 +169,8 @@ static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
     cost->keeps_input = true;
     cost_learned(s, s->batch * a->heads * rows, weights, cost);
     if (a->kernel == CS_ATTENTION_FLASH) {
-        /* rows of the results of all kernels; one kernel has the diagonal */
+        /* with several steps, `rows` counts the results of all kernels, and only one kernel has the
+         * diagonal */
         cs_pass_cost *const passes[] = {&cost->forward, &cost->backward_input};
         for (int i = 0; i < 2; i++) {
             passes[i]->rows = s->batch * rows * a->heads * steps;
@@ -175,9 +180,10 @@ static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
         cost->keeps_output = true;
         return;
     }
-    /* bytes of an element of the matrix: the product writes it, the softmax reads and writes, the
-     * other product reads, dropout reads, writes and has a mask; backward a product reads it and two
-     * its gradient, which one writes, the softmax reads both and writes, dropout as forward */
+    /* Bytes per element of the matrix. Forward: one product writes it, the softmax reads and writes
+     * it, the other product reads it; dropout reads it, writes it and has a mask. Backward: one
+     * product reads it, two products read its gradient, and one writes the gradient; the softmax
+     * reads both and writes one; dropout moves the same bytes as forward. */
     const double dropped = a->dropout > 0 ? 2 * s->width + CS_MASK_BYTES : 0;
     const double passes = 4 * s->width + dropped, back_passes = 7 * s->width + dropped;
     cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights,
@@ -196,11 +202,12 @@ static void cost_attention(const cs_cost_query *s, cs_op_cost *cost)
     }
 }
 
-/* A part that all heads share is copied to each of them, and its gradient is the sum over them. */
+/* Computes the cost of the concatenation. A part that all heads share is copied to each head, and
+ * its gradient is the sum over the heads. */
 static void cost_head_concat(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double other = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[1])->elements;
-    const double copies = s->y - s->x; /* elements of the other part */
+    const double copies = s->y - s->x; /* elements of the result that come from the second part */
     cost->forward = (cs_pass_cost){0, s->width * (s->x + other + s->y), 1};
     cost->backward_input = (cs_pass_cost){copies - other, cost->forward.bytes, 1};
 }
@@ -231,8 +238,8 @@ static void split_heads(const cs_rule_query *q, cs_rule_answer *answer)
                            kv_heads, q->op->name, q->size);
 }
 
-/* A part that all heads share is whole where the heads are split, and each place has the gradient
- * of its heads. */
+/* Splits the heads. If all heads share the second part, it stays whole, and each device makes only
+ * its own heads' summand of the gradient. */
 static void split_head_concat(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_net *net = q->net;
@@ -288,8 +295,9 @@ static void split_tokens(const cs_rule_query *q, cs_rule_answer *answer)
     }
 }
 
-/* There are as many heads of keys and values as fit the place's keys. With all-to-all a place holds
- * the learned parameters of all heads that the places of the context axis split among them. */
+/* Gives a device its heads, and as many heads of keys and values as its keys contain. With
+ * all-to-all a device holds the learned parameters of all heads that the devices of the context
+ * axis split among themselves. */
 static void cut_attention(const cs_cut *cut, cs_op *op)
 {
     const cs_attention *of = &cut->of->attention;

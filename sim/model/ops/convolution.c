@@ -1,22 +1,22 @@
-/* Convolutions and poolings: a window that slides over an image. How ParaDL splits them over
- * devices: Kahira et al., HPDC 2021, section 3.
+/* Convolutions and poolings: a window that slides over an image. They are split over devices as in
+ * ParaDL: Kahira et al., HPDC 2021, section 3.
  *
  * filter    Each convolution and linear layer computes a part of its filters or features, which are
- *           then gathered: all-gather forward. It reads all channels, and leaves a partial gradient
- *           of them: all-reduce backward (3.3). All other operators work on all channels, on each
- *           place alike, batch norm included (4.5.2).
+ *           then gathered: all-gather in forward. It reads all channels and makes a partial sum of
+ *           their gradient: all-reduce in backward (3.3). All other operators, batch norm included,
+ *           compute all channels on every device (4.5.2).
  * channel   Each convolution and linear layer except the first reads a part of its channels and
- *           makes a partial result: all-reduce forward, and backward an all-gather of the gradients
- *           of the parts (3.3, 4.5.1). A convolution with groups makes the filters of its own
- *           groups, which are gathered.
- * space     Each place has a part of the rows of every image, from the network's input up to an
+ *           makes a partial result: all-reduce in forward, and an all-gather of the parts'
+ *           gradients in backward (3.3, 4.5.1). A convolution with groups makes the filters of its
+ *           own groups, which are gathered.
+ * space     Each device has a part of the rows of every image, from the network's input up to an
  *           operator that has no rule for space (a linear layer, a pooling to a given size, a view)
- *           or to space_until. There the parts are gathered, and from then on all places compute
- *           the same (4.5.1). Convolutions and poolings read rows of their neighbours, and backward
- *           gradients of their neighbours' outputs (halo.h). Only a max pooling itself knows where
- *           it found its maximum, so it makes the gradients of its neighbours' rows as well, and
- *           returns them. Batch norm takes the statistics of its own part, unless they are
- *           synchronised.
+ *           or up to space_until. There the parts are gathered, and from then on all devices
+ *           compute the same (4.5.1). Convolutions and poolings read rows of neighbouring devices,
+ *           and in backward the gradients of the neighbours' outputs (halo.h). Only the device that
+ *           computed a max pooling knows where its maxima are, so this device also makes the
+ *           gradients of the neighbours' rows and returns them. Batch norm takes the statistics of
+ *           the device's own rows, unless they are synchronised.
  *
  * Parts need not be equal; the first is one of the largest (layout.h). */
 #include "sim/model/ops/operator.h"
@@ -38,7 +38,7 @@ static cs_extent or_else(uint32_t rank, const uint32_t values[CS_SPACE_MAX], uin
     return space;
 }
 
-/* Pixels from the first that a window reads to the last, both included. */
+/* Returns the number of pixels that a window spans, from the first to the last. */
 static uint64_t span(const cs_op *op, uint32_t i)
 {
     return (uint64_t)op->dilation.size[i] * (op->kernel.size[i] - 1) + 1;
@@ -61,7 +61,7 @@ static void out_of_pixels(cs_net *net, const char *name, const cs_op *op, const 
     cs_net_fail_at(net, name, text);
 }
 
-/* Slides the kernel over space; the channels become `out`. */
+/* Adds an operator that slides its kernel over the image; the result has `out` channels. */
 static cs_tensor add_window(cs_net *net, const char *name, cs_op *op, uint32_t out)
 {
     const cs_shape in = cs_net_tensor(net, op->inputs[0])->shape;
@@ -179,7 +179,7 @@ static cs_tensor make_adaptive_pool(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* An output is a sum over the weights of its channel. */
+/* Computes the cost of a convolution: an output is a sum over the weights of its channel. */
 static void cost_conv(const cs_cost_query *s, cs_op_cost *cost)
 {
     double channels = s->out->shape.dims[0];
@@ -199,14 +199,14 @@ static void cost_pool(const cs_cost_query *s, cs_op_cost *cost)
     cost->forward.flop += window * s->y;
 }
 
-/* It keeps the index of each maximum. */
+/* Computes the cost of a max pooling, which saves the index of each maximum. */
 static void cost_max_pool(const cs_cost_query *s, cs_op_cost *cost)
 {
     cost_pool(s, cost);
     cost->extra_kept_bytes = (int64_t)(CS_INDEX_BYTES * s->y);
 }
 
-/* A mean over all pixels keeps nothing. */
+/* Computes the cost of an adaptive pooling. A mean over all pixels saves nothing. */
 static void cost_adaptive_pool(const cs_cost_query *s, cs_op_cost *cost)
 {
     cost_pool(s, cost);
@@ -265,8 +265,8 @@ void cs_rule_channel(const cs_rule_query *q, cs_rule_answer *answer)
     }
 }
 
-/* A filter reads the channels of its group; a place has some of the filters, of the channels, or of
- * the groups. */
+/* Gives a device its weights and groups. A filter reads the channels of its group; a device has
+ * some of the filters, of the channels or of the groups. */
 static void cut_conv(const cs_cut *cut, cs_op *op)
 {
     const cs_op *of = cut->of;
@@ -310,12 +310,12 @@ static void add_halo(const cs_rule_query *q, const cs_sliding *sliding, cs_halo_
                      cs_rule_answer *answer)
 {
     const bool gradient = of == CS_HALO_OF_GRADIENT;
-    cs_halo held = {0}; /* by the place that lacks the most rows */
+    cs_halo held = {0}; /* halo of the device that needs the most rows */
     cs_halo most = gradient ? cs_halo_most_of_gradient(sliding, q->size)
                             : cs_halo_most_of_input(sliding, q->size);
     if (most.before + most.behind == 0)
         return;
-    if (of == CS_HALO_RETURNED) /* rows of the neighbour before go back there */
+    if (of == CS_HALO_RETURNED) /* rows that belong to the previous device are returned to it */
         most = (cs_halo){most.behind, most.before};
     for (uint32_t i = 0; i < q->size; i++) {
         const cs_halo halo = gradient ? cs_halo_of_gradient(sliding, q->size, i)

@@ -28,7 +28,7 @@ static cs_tensor make_alike(cs_op_making *m)
     return cs_net_add_alike(m->net, m->name, kind, m->in[0], kind == CS_OP_RELU);
 }
 
-/* It keeps its mask. */
+/* Computes the cost of a dropout, which saves its mask. */
 static void cost_dropout(const cs_cost_query *s, cs_op_cost *cost)
 {
     cs_cost_elementwise(s, cost);
@@ -169,7 +169,8 @@ static cs_tensor make_mul(cs_op_making *m)
     return cs_net_mul(m->net, m->name, m->in[0], m->in[1]);
 }
 
-/* Two tensors, or one and rows of a learned table, which may be the table of another sum. */
+/* Makes a sum of two tensors, or of one tensor and rows of a learned table. The table may belong to
+ * another sum ("tied_to"). */
 static cs_tensor make_add(cs_op_making *m)
 {
     if (m->n == 2)
@@ -182,22 +183,24 @@ static cs_tensor make_add(cs_op_making *m)
     return cs_net_add_op(m->net, m->name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
-/* One tensor gets a learned token in front. */
+/* Makes a concatenation; a single input gets a learned token in front. */
 static cs_tensor make_concat(cs_op_making *m)
 {
     return m->n == 1 ? cs_net_first_token(m->net, m->name, m->in[0])
                      : cs_net_concat(m->net, m->name, m->in, m->n);
 }
 
-/* Learned rows of positions are as wide as what they are added to. */
+/* Splits a sum like its inputs. With split tokens, all devices hold the same learned table of
+ * positions, which has as many features as the tensor that it is added to. */
 static void split_add(const cs_rule_query *q, cs_rule_answer *answer)
 {
     cs_rule_follow(q, answer);
     answer->shared = cs_has_tokens(q, 0);
 }
 
-/* A residual connection adds a part to a whole, which would cut the whole. Parts of other linear
- * layers, as adapters have them, are parts alike. */
+/* Whether all inputs are results of linear layers, as with adapters, so that all are split in the
+ * same way. A residual connection is different: it adds to a whole tensor, which would have to be
+ * split. */
 static bool adds_parts(const cs_rule_query *q, const cs_op *op)
 {
     bool parts = op->n_inputs > 1;
@@ -307,8 +310,9 @@ static cs_tensor make_view(cs_op_making *m)
     return cs_net_view(m->net, m->name, m->in[0], &shape);
 }
 
-/* Views of features keep the dimensions. (channels, space) become tokens with a feature per channel,
- * or features in the same order, channel by channel. A view may also be one of the tokens. */
+/* Splits a view if the view keeps the split dimension. A view of [tokens, features] keeps both
+ * dimensions. (channels, space) become tokens with a feature per channel, or features in the same
+ * order, channel by channel. A view may also select one of the tokens. */
 static void split_view(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_tensor_info *in = cs_net_tensor(q->net, q->op->inputs[0]);

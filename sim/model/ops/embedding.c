@@ -1,4 +1,4 @@
-/* Where a network begins and ends: tables of embeddings, and losses. */
+/* The ends of a network: embedding tables at the beginning, losses at the end. */
 #include "sim/model/ops/operator.h"
 
 /* ---- embeddings ---- */
@@ -35,7 +35,8 @@ static cs_tensor make_embedding(cs_op_making *m)
                             features);
 }
 
-/* Each place has the rows of a part of the vocabulary, and makes zeros for all other tokens. */
+/* Splits the table: each device has the rows of a part of the vocabulary, and outputs zeros for all
+ * other tokens. */
 static void split_vocabulary(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_tensor_info *out = cs_net_tensor(q->net, q->op->output);
@@ -96,7 +97,8 @@ static cs_tensor make_loss(cs_op_making *m)
     return add_loss(m->net, m->name, (cs_op_kind)m->entry->kind, m->in[0]);
 }
 
-/* Losses read activations and compute in float32. */
+/* Computes the cost of a loss, which reads activations and computes in float32. `targets` and
+ * `logarithms` are bytes; both are saved. */
 static void cost_loss(const cs_cost_query *s, double targets, double logarithms, cs_op_cost *cost)
 {
     const cs_elementwise_cost *each = &cs_operator_of(s->op)->each;
@@ -118,14 +120,14 @@ static void cost_squared_error(const cs_cost_query *s, cs_op_cost *cost)
     cost_loss(s, s->width * s->x, 0, cost);
 }
 
-/* A mean over the place's own part. */
+/* Splits a loss like its input: each device computes the mean of its own part. */
 static void split_mean(const cs_rule_query *q, cs_rule_answer *answer)
 {
     answer->inputs[0] = q->given[0];
 }
 
-/* The largest logit, the sum of exponentials and the logit of the target are reduced over all
- * places. */
+/* Splits the loss by features. The largest logit, the sum of the exponentials and the logit of the
+ * target are reduced over all devices. */
 static void split_logits(const cs_rule_query *q, cs_rule_answer *answer)
 {
     answer->inputs[0] = q->given[0];

@@ -1,12 +1,13 @@
-/* Routing of a mixture of experts: the choice of experts, and the rows' way to them and back. The
- * products of the experts are grouped linear layers (products.c).
+/* Routing in a mixture of experts: the choice of experts, and the transfer of rows to the experts
+ * and back. The products of the experts are grouped linear layers (products.c).
  *
- * With expert parallelism the experts are split over the axis EXPERT, and the features within one
- * over EXPERT_TENSOR, as a pair of linear layers is over TENSOR. A place routes its own tokens: an
- * all-to-all brings the rows to the places of their experts, and another one brings the results
- * back (Lepikhin et al., GShard, ICLR 2021; Megatron Core's all-to-all dispatcher). With several
- * places per expert the rows are gathered among them first, and the sums are scattered at the end.
- * The gradients of experts are summed over EXPERT_DATA, the places with the same ones. */
+ * With expert parallelism the experts are split over the axis EXPERT, and the features within an
+ * expert over EXPERT_TENSOR, as a pair of linear layers is over TENSOR. A device routes its own
+ * tokens: an all-to-all sends the rows to the devices of their experts, and another all-to-all
+ * brings the results back (Lepikhin et al., GShard, ICLR 2021; Megatron Core's all-to-all
+ * dispatcher). If several devices share an expert, they first gather the rows among themselves, and
+ * in the end scatter the sums. The gradients of experts are summed over EXPERT_DATA, the devices
+ * with the same experts. */
 #include "sim/model/ops/operator.h"
 
 #include <math.h>
@@ -87,8 +88,8 @@ static cs_tensor make_combine(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* A softmax of the logits in float32; from its result, the largest k (a comparison per logit)
- * with their numbers, and those divided by their sum. */
+/* Computes the cost of a softmax of the logits in float32, the choice of its largest k values with
+ * their indices (a comparison per logit), and the division of these values by their sum. */
 static void cost_top_k(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double probabilities = CS_FLOAT_BYTES * s->x;
@@ -100,8 +101,9 @@ static void cost_top_k(const cs_cost_query *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)(probabilities + CS_INDEX_BYTES * s->y);
 }
 
-/* The numbers of the routed rows are sorted by expert (read, written) and say which token a row is
- * a copy of (read); a token's gradient is the sum of its rows'. */
+/* Computes the cost of copying rows to their experts. The indices of the rows are sorted by expert
+ * (read, written) and say which token a row is a copy of (read). A token's gradient is the sum of
+ * its rows' gradients. */
 static void cost_dispatch(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double numbers = CS_INDEX_BYTES * s->batch * cs_tensor_rows(s->out);
@@ -111,9 +113,9 @@ static void cost_dispatch(const cs_cost_query *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)numbers;
 }
 
-/* Each row is multiplied by its weight and added. Backward, a row's gradient is its token's times
- * the weight, and the weight's is the product of the row and that gradient. The numbers are the
- * dispatch's. */
+/* Computes the cost of the sum of weighted rows. In backward, the gradient of a row is the gradient
+ * of its token times the row's weight, and the gradient of the weight is the product of the row and
+ * the token's gradient. The indices are those made by the dispatch. */
 static void cost_combine(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double weights = s->batch * (double)cs_net_tensor(s->net, s->op->inputs[1])->elements;
@@ -126,7 +128,8 @@ static void cost_combine(const cs_cost_query *s, cs_op_cost *cost)
 
 /* ---- split ---- */
 
-/* Each place routes its own tokens: the experts' axes cross the tensor axis. */
+/* Requires split tokens: each device routes its own tokens, because the experts' axes cross the
+ * tensor axis. */
 static void split_tensor(const cs_rule_query *q, cs_rule_answer *answer)
 {
     if (!cs_has_tokens(q, 0))
@@ -138,8 +141,9 @@ static void split_tensor(const cs_rule_query *q, cs_rule_answer *answer)
     cs_rule_follow(q, answer);
 }
 
-/* With a capacity all experts compute equally many rows, whatever is drawn. Rows of a group of
- * places that exchange theirs: the tokens that each has of its samples, times k. */
+/* Splits the experts, and sets the load of the busiest device. With a capacity all experts compute
+ * equally many rows, whatever the router draws. `rows` counts the rows that a group of devices
+ * exchanges: the tokens of each device's samples, times k. */
 static void split_experts(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_grid *grid = &q->split->grid;
@@ -173,7 +177,7 @@ const cs_operator cs_operator_top_k = {
 const cs_operator cs_operator_dispatch = {
     .name = "dispatch",
     .group = "embedding",
-    .no_gradient_of = 1 << 1, /* it reads where the rows go, not their weights */
+    .no_gradient_of = 1 << 1, /* input 1 only says where the rows go; its weights are not read */
     .cost = cost_dispatch,
     .split = {[CS_SPLIT_PAIRS] = split_tensor,
               [CS_SPLIT_CONTEXT] = cs_rule_follow,
@@ -183,7 +187,7 @@ const cs_operator cs_operator_dispatch = {
     .is_runnable = cs_op_never_runs,
 };
 
-/* Along EXPERT its rows come back: it makes own rows again, as operators without a rule do. */
+/* Has no rule for EXPERT: its rows come back, so that each device makes its own rows again. */
 const cs_operator cs_operator_combine = {
     .name = "combine",
     .group = "embedding",

@@ -1,9 +1,9 @@
-/* Norms: over the batch, over the features of a token, or head by head. */
+/* Norms over the batch, over the features of a token, or over the features of a head. */
 #include "sim/model/ops/operator.h"
 
 /* ---- builders ---- */
 
-/* Adds a norm with a scale, and with a shift if `shift`, per channel or feature. */
+/* Adds a norm with a scale per channel or feature, and also a shift if `shift` is true. */
 static cs_tensor add_norm(cs_net *net, const char *name, cs_op_kind kind, cs_tensor x, bool shift,
                           uint32_t heads)
 {
@@ -49,7 +49,8 @@ static cs_tensor make_norm(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* Mean and deviation of each channel, whatever the batch. */
+/* Computes the cost of a batch norm, which saves mean and deviation of each channel, whatever the
+ * batch size. */
 static void cost_batch_norm(const cs_cost_query *s, cs_op_cost *cost)
 {
     cs_cost_elementwise(s, cost);
@@ -62,7 +63,8 @@ static void cost_layer_norm(const cs_cost_query *s, cs_op_cost *cost)
     cost->extra_kept_bytes = (int64_t)(CS_FLOAT_BYTES * (2.0 * s->batch * cs_tensor_rows(s->in)));
 }
 
-/* One statistic per row and head, and the normalised input. */
+/* Computes the cost of an RMS norm, which saves one statistic per row and head, and the normalised
+ * input. */
 static void cost_rms_norm(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double statistics = s->batch * cs_tensor_rows(s->in) * s->op->groups;
@@ -72,8 +74,9 @@ static void cost_rms_norm(const cs_cost_query *s, cs_op_cost *cost)
 
 /* ---- split ---- */
 
-/* A norm over all features of a product with a gate, as mixers of state spaces have it, sums the
- * squares of all places. Other norms are in front of a pair, or between two. */
+/* Whether the norm follows a product with a gate, as in the mixers of state spaces. If it covers
+ * all features, its squares are summed over all devices. All other norms are in front of a pair of
+ * linear layers, or between the two. */
 static bool is_gated(const cs_rule_query *q, const cs_op *op)
 {
     const uint32_t writer = q->links->writer[op->inputs[0]];
@@ -81,7 +84,8 @@ static bool is_gated(const cs_rule_query *q, const cs_op *op)
            q->net->ops[writer].kind == CS_OP_MUL;
 }
 
-/* Head by head. If the keys have one head, each place has a copy of it. */
+/* Whether the norm works head by head. If the keys have a single head, each device has a copy of
+ * it. */
 static bool passes_features(const cs_rule_query *q, const cs_op *op)
 {
     bool keys = false;
@@ -89,8 +93,9 @@ static bool passes_features(const cs_rule_query *q, const cs_op *op)
     return op->groups > 1 || (attention && keys && attention->attention.kv_heads == 1);
 }
 
-/* Over all features of a token, or head by head: then a place has some heads, and the same
- * weights. */
+/* Splits a norm. A norm head by head works on the device's own heads, with the same weights on all
+ * devices. A norm over all features of a token reads whole tokens, unless it follows a gate: then
+ * its squares are summed over all devices. */
 void cs_rule_norm(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_operator *kind = cs_operator_of(q->op);

@@ -110,7 +110,7 @@ void cs_op_borrow(const cs_net *net, cs_op *op, cs_tensor of)
 static const cs_field rows_field = {"size", CS_FIELD_COUNT};
 static const cs_field name_field = {"name", CS_FIELD_TEXT};
 
-/* Kinds that a file may name; exchanges, the last, are made by splits only. */
+/* Kinds that a file may name; NULL for exchanges, the last kind, which only splits make. */
 static const char *const kind_names[] = {
 #define KIND_NAME(kind, name) [CS_OP_##kind] = CS_OP_##kind == CS_OP_EXCHANGE ? NULL : #name,
     CS_OP_KIND_MAP(KIND_NAME)
@@ -245,7 +245,7 @@ cs_status cs_op_check_even_window(const cs_op_making *m)
                                     "must be the same in all directions, as must \"padding\"");
 }
 
-/* `directions`: of the kernel. */
+/* Checks the kernel, which must have one size per direction, and its stride and dilation. */
 static cs_status check_window(const cs_op_making *m, uint32_t directions)
 {
     const cs_op_entry *e = m->entry;
@@ -306,7 +306,7 @@ cs_status cs_op_making_check(const cs_op_making *m)
     return kind->check ? kind->check(m) : CS_OK;
 }
 
-/* The operator that was made must be what the file says. */
+/* Checks that the operator just made agrees with its entry in the file. */
 static cs_status check_made(const cs_op_making *m)
 {
     const cs_net *net = m->net;

@@ -1,4 +1,4 @@
-/* Linear layers: a product with one matrix, and of experts with one matrix each. */
+/* Linear layers: products with one matrix, or with one matrix per expert. */
 #include "sim/model/ops/operator.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ static cs_tensor make_grouped_linear(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* Whether an earlier linear layer has cast what this one reads, for as many products. */
+/* Whether an earlier linear layer has already cast this input, for at least as many products. */
 static bool is_cast_before(const cs_cost_query *s)
 {
     for (const cs_op *op = s->op; op > s->net->ops && op[-1].output != s->op->inputs[0];) {
@@ -73,7 +73,8 @@ static bool is_cast_before(const cs_cost_query *s)
     return false;
 }
 
-/* A kernel reads `elements` and writes `copies` of them in the narrow type. */
+/* Adds the cost of a kernel that reads `elements` and writes them `copies` times in the narrow
+ * type. */
 static void cast(const cs_cost_query *s, double elements, uint32_t copies, cs_pass_cost *before)
 {
     if (copies == 0)
@@ -82,8 +83,8 @@ static void cast(const cs_cost_query *s, double elements, uint32_t copies, cs_pa
     before->launches++;
 }
 
-/* Elements of the input as it is kept. If the input is gathered again, only the part that was here
- * before the gather. */
+/* Returns the elements of the saved input. If backward gathers the input again, only the part that
+ * the device had before the gather is saved. */
 static double kept_elements(const cs_cost_query *s)
 {
     const cs_op *op = s->op;
@@ -94,8 +95,8 @@ static double kept_elements(const cs_cost_query *s)
                : s->x;
 }
 
-/* The same product with operands that were cast; results keep their width. Each operand has a
- * copy for each of the products that read it. */
+/* Computes the cost of the same product with operands that are cast to a narrow type; results keep
+ * their width. Each product that reads an operand has its own copy of it. */
 static void cost_narrow(const cs_cost_query *s, cs_op_cost *cost)
 {
     const bool trained = !s->op->frozen;
@@ -125,7 +126,7 @@ void cs_cost_product(const cs_cost_query *s, double macs, cs_op_cost *cost)
     if (s->needs_gradient)
         cost->backward_input = (cs_pass_cost){flop, bytes, 1};
     cost->backward_weight = (cs_pass_cost){flop, bytes, 1};
-    if (op->biases > 0) { /* the sum of the output's gradient over all rows */
+    if (op->biases > 0) { /* bias gradient: sum of the output's gradient over all rows */
         cost->backward_weight.flop += s->y;
         cost->backward_weight.bytes += s->width * s->y;
         cost->backward_weight.launches++;
@@ -135,7 +136,8 @@ void cs_cost_product(const cs_cost_query *s, double macs, cs_op_cost *cost)
         cost_narrow(s, cost);
 }
 
-/* Sets the result's size. `other` bytes of the pass are moved by other kernels. */
+/* Sets the size of the result. `other` is the number of the pass's bytes that other kernels
+ * move. */
 static void set_product(const cs_cost_query *s, double rows, double columns, double other,
                         cs_pass_cost *pass)
 {
@@ -155,7 +157,8 @@ static void cost_linear(const cs_cost_query *s, cs_op_cost *cost)
     set_product(s, out, in, s->op->biases > 0 ? s->width * s->y : 0, &cost->backward_weight);
 }
 
-/* One kernel computes the products of all experts, each row with one of the matrices. */
+/* Computes the cost of one kernel for the products of all experts; each row is multiplied by one
+ * matrix. */
 static void cost_grouped_linear(const cs_cost_query *s, cs_op_cost *cost)
 {
     cs_cost_product(s, s->batch * cs_tensor_rows(s->in) * (double)s->op->weights / s->op->experts,
@@ -164,7 +167,8 @@ static void cost_grouped_linear(const cs_cost_query *s, cs_op_cost *cost)
 
 /* ---- split ---- */
 
-/* A vocabulary need not divide evenly: Megatron pads it, here the first places have one more. */
+/* Splits the first linear layer of a pair by features. A vocabulary need not divide evenly:
+ * Megatron pads it; here the first devices have one entry more. */
 static void first_of_pair(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const cs_tensor out = q->op->output;
@@ -173,7 +177,7 @@ static void first_of_pair(const cs_rule_query *q, cs_rule_answer *answer)
     bool keys = false;
     const cs_op *attention = cs_attention_after(q, out, &keys);
     const uint32_t kv_heads = attention && keys ? attention->attention.kv_heads : q->size;
-    /* places that need the same keys and values, if there are fewer heads of them than places */
+    /* number of devices that need the same keys and values, if there are more devices than heads */
     const uint32_t copies = q->size > kv_heads ? q->size / kv_heads : 1;
     if (attention)
         cs_rule_check_heads(q, attention);

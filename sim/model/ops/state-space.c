@@ -1,4 +1,4 @@
-/* State spaces: the convolution along the tokens and the scan of Mamba-2 (Dao and Gu, ICML 2024). */
+/* State spaces: Mamba-2's convolution along the tokens, and its scan (Dao and Gu, ICML 2024). */
 #include "sim/model/ops/operator.h"
 
 #include <math.h>
@@ -62,8 +62,9 @@ static cs_tensor make_scan(cs_op_making *m)
 
 /* ---- cost ---- */
 
-/* With a kernel of k tokens 2k flop each, and a SiLU. Backward computes the convolution again for
- * the SiLU's derivative, and turned around for the gradient. */
+/* Computes the cost of a convolution whose kernel has k tokens: 2 k flop per element of the result,
+ * plus a SiLU. Backward computes the convolution again for the SiLU's derivative, and a reversed
+ * convolution for the gradient. */
 static void cost_causal_conv(const cs_cost_query *s, cs_op_cost *cost)
 {
     const double taps = 2.0 * s->op->kernel.size[0];
@@ -78,14 +79,19 @@ static void cost_causal_conv(const cs_cost_query *s, cs_op_cost *cost)
     cost->keeps_input = true;
 }
 
-/* In chunks of Q tokens, with h heads of P features in G groups of N (Dao and Gu, section 6): C B'
- * in each chunk, Q Q N for a group; with it, contributions from within the chunk, Q Q P a head;
- * the state after a chunk, and contributions from the state before it, Q P N a head each. The last chunk
- * has the remaining tokens. The states and C B' are float32 in memory: states are written, passed on
- * from chunk to chunk (read, written) and read, C B' written and read; the sums of the steps, one
- * per token and head, are written, read by two kernels, and kept. Backward there are two products
- * for each, and C B' and the states again, which are not kept. The exponentials of the mask are
- * left out. */
+/* Computes the cost of the scan, which works on chunks of Q tokens, with h heads of P features, in
+ * G groups with a state of size N (Dao and Gu, section 6):
+ *   - C B' in each chunk: Q Q N per group
+ *   - with C B', the contributions from within the chunk: Q Q P per head
+ *   - the state after a chunk: Q P N per head
+ *   - the contributions from the state before the chunk: Q P N per head
+ * The last chunk has the remaining tokens.
+ *
+ * The states and C B' are float32 in memory. States are written, passed on from chunk to chunk
+ * (read, written) and read; C B' is written and read. The sums of the steps, one per token and
+ * head, are written, read by two kernels, and saved. Backward has two products for each forward
+ * product, and computes C B' and the states again, as they are not saved. The exponentials of the
+ * mask are left out. */
 static void cost_scan(const cs_cost_query *s, cs_op_cost *cost)
 {
     const cs_scan *scan = &s->op->scan;
@@ -115,7 +121,7 @@ static void cost_scan(const cs_cost_query *s, cs_op_cost *cost)
 
 /* ---- split ---- */
 
-/* Along the tokens, feature by feature. */
+/* Splits by features: the convolution runs along the tokens, separately for each feature. */
 static void split_features(const cs_rule_query *q, cs_rule_answer *answer)
 {
     if (cs_has_features(q, 0))
@@ -131,7 +137,7 @@ static void split_heads(const cs_rule_query *q, cs_rule_answer *answer)
     cs_answer_alike(q, cs_divided(1), answer);
 }
 
-/* A token needs the state after the previous token. */
+/* Refuses to split the tokens: each token needs the state after the previous token. */
 static void refuse_tokens(const cs_rule_query *q, cs_rule_answer *answer)
 {
     (void)answer;

@@ -1,6 +1,6 @@
 /* Decoders, mostly with RMS norms, rotary positions and gated MLPs: Llama, Mistral, Qwen, Mixtral,
- * DeepSeek, GPT-OSS, Mamba-2 and its hybrids with attention. Names of operators are those of
- * transformers. */
+ * DeepSeek, GPT-OSS, Mamba-2 and its hybrids with attention. Operators have the names that
+ * transformers gives them. */
 #include "sim/model/zoo/decoder.h"
 
 #include "sim/model/zoo/zoo.h"
@@ -14,7 +14,8 @@ static bool has_bias(const cs_decoder *p, cs_biased layer)
 
 /* ---- attention ---- */
 
-/* Whether layer i attends to everything, 'f', or within the window, 'w', or has a mixer, 'm'. */
+/* Returns the kind of layer i: 'f' attends to all tokens, 'w' attends to the tokens of a window,
+ * 'm' has a mixer instead of attention. */
 static char kind_of(const cs_decoder *p, uint32_t i)
 {
     if (p->pattern && p->pattern[0])
@@ -38,7 +39,7 @@ static cs_tensor norm(cs_net *net, const cs_decoder *p, const char *name, cs_ten
     return p->norm ? cs_net_layer_norm(net, name, x) : cs_net_rms_norm(net, name, x);
 }
 
-/* Queries or keys with their positions. */
+/* Normalises queries or keys head by head if the decoder does so, and adds rotary positions. */
 static cs_tensor rotate(cs_net *net, const cs_decoder *p, const char *head_norm, const char *rotary,
                         cs_tensor x, uint32_t heads)
 {
@@ -47,7 +48,8 @@ static cs_tensor rotate(cs_net *net, const cs_decoder *p, const char *head_norm,
     return p->positions == CS_POSITIONS_ROTARY ? cs_net_rotary(net, rotary, x) : x;
 }
 
-/* Heads of queries share those of keys and values in groups (Ainslie et al., EMNLP 2023). */
+/* Adds grouped-query attention: each head of keys and values serves a group of query heads (Ainslie
+ * et al., EMNLP 2023). */
 static cs_tensor attend(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
 {
     const uint32_t head = p->head ? p->head : p->hidden / p->heads;
@@ -64,7 +66,8 @@ static cs_tensor attend(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor 
                          &(cs_linear){.out = p->hidden, .bias = has_bias(p, CS_BIASED_ATTENTION)});
 }
 
-/* The queries, through their latent vector if they have one, positions on some of the features. */
+/* Adds the queries of latent attention. If query_rank > 0, they are computed through a latent
+ * vector. Only some of their features have rotary positions. */
 static cs_tensor make_queries(cs_net *net, const cs_decoder *p, cs_tensor x)
 {
     const cs_linear query = {.out = p->heads * (p->nope_head + p->rope_head)};
@@ -80,9 +83,9 @@ static cs_tensor make_queries(cs_net *net, const cs_decoder *p, cs_tensor x)
     return cs_net_head_concat(net, "q", parts, p->heads, false);
 }
 
-/* Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), as it trains: keys and
- * values are made of one latent vector per token, and the part of the keys that has positions is
- * one for all heads. */
+/* Adds multi-head latent attention as in training (DeepSeek-V2, arXiv 2405.04434, section 2.1):
+ * keys and values are computed from one latent vector per token, and all heads share the part of
+ * the keys that has positions. */
 static cs_tensor attend_latent(cs_net *net, const cs_decoder *p, uint32_t i, cs_tensor x)
 {
     const cs_attention attention = attention_of(p, i, p->heads);
@@ -104,8 +107,8 @@ static cs_tensor attend_latent(cs_net *net, const cs_decoder *p, uint32_t i, cs_
 
 /* ---- state spaces ---- */
 
-/* The mixer of Mamba-2 (Dao and Gu, ICML 2024, figure 6): a gate, a convolution over x, B and C,
- * the scan, and a norm of its result times the gate. */
+/* Adds the mixer of Mamba-2 (Dao and Gu, ICML 2024, figure 6): a gate, a convolution over x, B and
+ * C, the scan, and a norm of the scan's result times the gate. */
 static cs_tensor mix(cs_net *net, const cs_decoder *p, cs_tensor x)
 {
     const cs_mixer *m = &p->mixer;
@@ -156,7 +159,7 @@ static cs_tensor add_mlp(cs_net *net, const cs_decoder *p, cs_tensor x, const ch
     return x;
 }
 
-/* The same by the experts, on the rows that are theirs. */
+/* Adds the MLPs of all experts, each on the rows that are routed to it. */
 static cs_tensor add_experts(cs_net *net, const cs_decoder *p, cs_tensor rows)
 {
     uint32_t mark = cs_net_enter(net, "experts");
@@ -215,9 +218,10 @@ static cs_tensor add_layer(cs_net *net, const cs_decoder *p, uint32_t i, cs_tens
     return cs_net_add(net, "add_2", x, cs_net_dropout(net, "dropout_2", y, p->dropout));
 }
 
-/* Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): module d reads what the one
- * before it made of a token and the embedding of the token d further on, and predicts the one
- * behind that, with the embedding and the head of the model. */
+/* Adds the modules of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2). For each
+ * token, module d reads the previous module's result and the embedding of the token d places
+ * further on, and predicts the token after that one. It uses the embedding and the head of the
+ * model. */
 static void add_next_tokens(cs_net *net, const cs_decoder *p, cs_tensor x, cs_tensor embedded,
                             cs_tensor logits)
 {
@@ -366,7 +370,7 @@ enum { DIM_MAX = 1 << 20 };
                                                            .max = DIM_MAX, .doc = doc_             \
     }
 
-/* A size that may be absent, 0. */
+/* Declares a size whose value 0 means that it is absent. */
 #define MAYBE(key_, member_, default_, doc_)                                                       \
     {                                                                                              \
         key_, CS_FIELD_COUNT, offsetof(cs_decoder, member_), .fallback = default_, .max = DIM_MAX, \

@@ -18,7 +18,7 @@ typedef struct key_entry {
     double min, max;
     bool is_number;
     uint32_t most;
-    cs_list choices; /* const char * */
+    cs_list choices; /* list of const char * */
 } key_entry;
 
 static const cs_field choice_field = {"choice", CS_FIELD_TEXT};
@@ -80,7 +80,7 @@ static cs_status read_key(const cJSON *value, const cs_json_place *place, cs_are
     return CS_OK;
 }
 
-/* Its default must be a value that users could give. */
+/* Checks that a key's default is a value that users could give. */
 static cs_status check_default(const cJSON *key, const cs_field *field, const cs_json_place *place,
                                cs_arena *arena, cs_error *error)
 {
@@ -102,7 +102,7 @@ static cs_status check_default(const cJSON *key, const cs_field *field, const cs
 
 /* ---- building ---- */
 
-/* A family's description, as text, and the table of its keys. */
+/* A family's description as JSON text, and the table of its keys. */
 typedef struct description {
     const char *file, *text;
     const cs_field *fields;
@@ -138,7 +138,8 @@ static void wrong(builder *b, const cs_json_place *place, const char *format, ..
         b->net->status = cs_json_invalid(place, b->net->error, "%s", text);
 }
 
-/* The value of a key; of a list element `index`, or its only one. */
+/* Returns the value of a key. If the key is a list, returns element `index`, or its only
+ * element. */
 static double value_of(const builder *b, const cs_field *field, int index)
 {
     const void *at = (const char *)b->params + field->offset;
@@ -155,7 +156,8 @@ static double value_of(const builder *b, const cs_field *field, int index)
     }
 }
 
-/* "form.megatron": whether a key has that choice; "hidden.n": the length of a list. */
+/* Finds the value of a name with a dot. "form.megatron": whether the key `form` has the choice
+ * `megatron`; "hidden.n": the length of the list `hidden`. */
 static bool find_dotted(const builder *b, const char *name, double *value)
 {
     const char *dot = strrchr(name, '.');
@@ -215,7 +217,7 @@ static double formula(builder *b, const char *text, const cs_json_place *place)
     return value;
 }
 
-/* A number, true or false, or a formula. */
+/* Evaluates a number, true or false, or a formula. */
 static double number(builder *b, const cJSON *value, const cs_json_place *place)
 {
     if (cJSON_IsNumber(value))
@@ -228,7 +230,7 @@ static double number(builder *b, const cJSON *value, const cs_json_place *place)
     return 0;
 }
 
-/* A whole number up to `most`. */
+/* Evaluates a whole number from 0 to `most`. */
 static double whole(builder *b, const cJSON *value, double most, const cs_json_place *place)
 {
     const double made = number(b, value, place);
@@ -257,7 +259,7 @@ static uint32_t count(builder *b, const cJSON *step, const char *key, uint32_t m
     return value ? (uint32_t)whole(b, value, most, &at) : 0;
 }
 
-/* A text with {formulas} replaced by their values, in the arena. */
+/* Returns a copy of a text, in the arena, with its {formulas} replaced by their values. */
 static const char *expand(builder *b, const cJSON *value, const cs_json_place *place)
 {
     char made[192] = "", inner[96];
@@ -313,7 +315,8 @@ static void name_tensor(builder *b, const cJSON *step, const char *otherwise, cs
     b->n_tensors = i == b->n_tensors ? i + 1 : b->n_tensors;
 }
 
-/* Sets a number, or, if it is `own`, hides one of the same name until n_numbers shrinks again. */
+/* Sets a number. If `own`, it hides an earlier number of the same name until n_numbers shrinks
+ * again; otherwise it overwrites that number. */
 static void let(builder *b, const char *name, double value, bool own, const cs_json_place *place)
 {
     uint32_t i = b->n_numbers;
@@ -339,7 +342,7 @@ static void let_all(builder *b, const cJSON *values, bool own, const cs_json_pla
     }
 }
 
-/* The member that says what a step does: the first one besides options. */
+/* Returns the member that says what a step does: the first one except "if" and "in". */
 static const cJSON *verb_of(const cJSON *step)
 {
     const cJSON *verb = step->child;
@@ -350,7 +353,7 @@ static const cJSON *verb_of(const cJSON *step)
 
 /* ---- operators ---- */
 
-/* Sizes as a list; one number gives `n` equal sizes. */
+/* Reads a list of sizes; a single number gives `n` equal sizes. */
 static cs_list sizes(builder *b, const cJSON *value, uint32_t n, const cs_json_place *place)
 {
     const bool is_list = cJSON_IsArray(value);
@@ -451,7 +454,7 @@ static void read_inputs(builder *b, const cJSON *step, cs_op_making *m, const cs
     }
 }
 
-/* An operator, or a view. */
+/* Adds an operator or a view. */
 static void add_named(builder *b, const cJSON *step, const cs_json_place *place)
 {
     static const struct {
@@ -491,7 +494,7 @@ static void add_named(builder *b, const cJSON *step, const cs_json_place *place)
 
 static void run_steps(builder *b, const cJSON *steps, const cs_json_place *place, int depth);
 
-/* Returns false unless the step is an input. */
+/* Adds an input, if the step is one; otherwise returns false. */
 static bool run_input(builder *b, const cJSON *step, const cs_json_place *place)
 {
     const char *verb = verb_of(step)->string, *name = verb_of(step)->valuestring;

@@ -13,12 +13,12 @@ typedef struct parser {
     const char *at;
     cs_formula_names *names;
     const void *context;
-    char *wrong; /* "": nothing is wrong yet */
+    char *wrong; /* error message; "": no error so far */
     size_t size;
     int depth;
 } parser;
 
-/* Operators of one level, tightest last; they associate to the left. */
+/* Binary operators, one row per level of precedence, loosest first; all associate to the left. */
 static const char *const levels[][7] = {
     {"or"}, {"and"}, {"<=", ">=", "!=", "=", "<", ">"}, {"+", "-"}, {"*", "/", "%"}};
 

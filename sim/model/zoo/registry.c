@@ -108,7 +108,8 @@ cs_status cs_zoo_defaults(const cs_zoo_entry *family, const cJSON *parameters,
     return CS_OK;
 }
 
-/* Reads a description's family, and its keys with their defaults; *name is copied. */
+/* Reads the family of a model file, and the family's keys with the model's defaults; *name points
+ * to a copy. */
 static cs_status read_model(const cJSON *root, const char *path, cs_arena *arena,
                             const cs_zoo_entry **family, const cs_field **fields, const char **name,
                             cs_error *error)
@@ -136,7 +137,7 @@ static cs_status read_model(const cJSON *root, const char *path, cs_arena *arena
     return cs_zoo_defaults(*family, of.parameters, &parameters, arena, fields, error);
 }
 
-/* A family, or a model. */
+/* Finds a family or a model by its name. */
 static cs_status find(const char *name, const char *from, cs_arena *arena,
                       const cs_zoo_entry **family, const cs_field **fields, const char **known_as,
                       cs_error *error)
