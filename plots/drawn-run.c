@@ -294,7 +294,7 @@ static bool place_slices(cs_drawn_run *run, cs_drawn_row *row, const entry *of)
     struct {
         cs_time *ends;
         uint32_t n, capacity;
-    } sides[3] = {{0}}; /* time at which each lane becomes free */
+    } sides[3] = {{0}}; /* time when each lane becomes free */
     bool done = true;
     for (uint64_t i = 0; i < row->n && done; i++) {
         const uint32_t task = of[i].task;

@@ -1,9 +1,8 @@
-/* A run as it is drawn: what pictures, pages and traces for viewers show of a results file, read and
+/* The data of a run that pictures, pages and traces for viewers show, read from a results file and
  * computed once.
  *
- * Rows are devices; where the reader folds devices that did the same, a row stands for several.
- * Times are in picoseconds. Arrays live as long as the reader, or as the run.
- */
+ * Rows are devices. If the reader has folded devices that did the same, a row represents several.
+ * Times are in picoseconds. Arrays live as long as the reader or the run. */
 #ifndef CS_PLOTS_DRAWN_RUN_H
 #define CS_PLOTS_DRAWN_RUN_H
 
@@ -42,7 +41,7 @@ typedef struct cs_drawn_row {
     uint64_t first, n;        /* slices of the row, sorted by start, end and task id */
     uint32_t sends, receives; /* number of lanes */
     uint64_t first_sample, n_samples;
-    uint32_t device;     /* device number; the first one if the row stands for several devices */
+    uint32_t device;     /* device number; the first one if the row represents several devices */
     uint32_t stands_for; /* number of devices that the row represents */
 } cs_drawn_row;
 
@@ -125,8 +124,8 @@ void cs_drawn_run_finish(cs_drawn_run *run);
 CS_MUST_CHECK cs_status cs_drawn_run_need_memory(const cs_drawn_run *run, uint32_t most,
                                                  cs_error *error);
 
-/* Returns the device of a row: the first one if the row stands for several devices; UINT32_MAX if
- * the row does not exist. */
+/* Returns the device of a row: the first one if the row represents several; UINT32_MAX if the row
+ * does not exist. */
 uint32_t cs_drawn_device(const cs_drawn_run *run, uint32_t row);
 
 /* Writes the name of a row: "device 3", "devices 0-63", "devices 64(x16)". Returns `text`. */

@@ -212,7 +212,7 @@ static cs_status read_capacities(const cs_sheet *sheet, const char *const *axes,
 }
 
 /* Derives the state of each point from out_of_memory. The sweep records that column for every run
- * that finished, so NaN means that the run failed. */
+ * that finished, so NaN means that the point failed. */
 static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                              const cs_reader_array *figure, cs_sheet_grid *grid, cs_error *error)
 {
@@ -351,7 +351,7 @@ static cs_status label_parsed(const cs_sheet *sheet, cJSON **parsed, const char 
                : CS_OK;
 }
 
-/* Replaces labels that are JSON objects by the members in which the objects differ. */
+/* Replaces labels that are JSON objects by the members that differ between the objects. */
 static cs_status label_objects(const cs_sheet *sheet, cs_grid_axis *axis, const char **labels,
                                cs_error *error)
 {

@@ -38,7 +38,8 @@ typedef struct cs_sheet_grid {
     cs_grid_axis axes[2];
     /* in the unit of the title; NaN: missing; row-major: the second axis varies fastest */
     double *values;
-    const uint8_t *states; /* cs_grid_state of each value; all FITS if the file has no states */
+    /* the file lists points instead of a grid: the axis shows the numbers of the points */
+    const uint8_t *states;
     /* memory capacity per point, in the unit of `values`; NaN: no limit; NULL: capacity does not
      * limit this metric */
     const double *capacities;
@@ -59,10 +60,10 @@ CS_MUST_CHECK cs_status cs_sheet_grid_read(const cs_sheet *sheet, cs_sheet_grid 
  * fit, and the fixed keys: "4 points from 10 to 21, those that fit from 12 to 21, at /a=1". */
 void cs_sheet_grid_summary(const cs_sheet_grid *grid, char *text, size_t size);
 
-/* Returns the angle (0, 35 or 90 degrees) by which to rotate the labels of a horizontal axis,
- * `room` points apart, so that they do not overlap. A rotated label rises from the lower left and
- * ends at its tick. The next two functions return how far a label extends to the left of its tick,
- * and downwards. */
+/* Returns the rotation (0, 35 or 90 degrees) that keeps the labels of a horizontal axis from
+ * overlapping, for labels `room` points apart. A rotated label rises from the lower left and ends
+ * at its tick. The next two functions return how far a label extends to the left of its tick, and
+ * downwards. */
 int cs_grid_turn(const cs_grid_axis *axis, double room);
 double cs_grid_label_width(const cs_grid_axis *axis, int turn);
 double cs_grid_label_height(const cs_grid_axis *axis, int turn);

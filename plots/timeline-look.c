@@ -5,8 +5,8 @@
 /* Colours of boxes with names: [0] for even mini-batches, [1] for odd ones. Kinds differ in
  * lightness, so they can be distinguished in greyscale: forward is the lightest, then
  * backward_weight, then backward and backward_input. If devices hold several stages, the stages of
- * a kind range from dark to light; the ranges of kinds do not overlap, except those of recompute
- * and of unlisted kinds, which use the last row. */
+ * a kind range from dark to light; the ranges of kinds do not overlap, except for recompute and for
+ * unlisted kinds, which use the last row. */
 static const struct {
     const char *kind;
     uint32_t one[2], dark[2], light[2];

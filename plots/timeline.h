@@ -84,7 +84,7 @@ void cs_timeline_finish(cs_timeline *t);
 bool cs_timeline_box_of(const cs_timeline *t, uint32_t panel, uint64_t i, cs_timeline_box *made);
 
 /* Whether a box is narrower than half a unit; slivers that start in the same cell are drawn
- * together. cs_timeline_cell_of returns the cell in which a box starts. */
+ * together. cs_timeline_cell_of returns the cell that contains a box's start. */
 bool cs_timeline_is_sliver(const cs_timeline *t, const cs_timeline_box *b);
 int64_t cs_timeline_cell_of(const cs_timeline *t, const cs_timeline_box *b);
 
