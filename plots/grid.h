@@ -33,13 +33,12 @@ typedef struct cs_sheet_grid {
     char title[160];  /* label with unit: "iteration time (ms)" */
     char fixed[160];  /* keys fixed at one value: "/a=1, /b=2"; "": none */
     uint32_t rank;    /* number of varied keys, 1 or 2 */
-    /* the file lists points instead of a grid: the axis counts the points, or shows the only key */
+    /* the file lists points instead of a grid: the axis shows the numbers of its points */
     bool list;
     cs_grid_axis axes[2];
     /* in the unit of the title; NaN: missing; row-major: the second axis varies fastest */
     double *values;
-    /* the file lists points instead of a grid: the axis shows the numbers of the points */
-    const uint8_t *states;
+    const uint8_t *states; /* cs_grid_state of each value; all FITS if the file has no states */
     /* memory capacity per point, in the unit of `values`; NaN: no limit; NULL: capacity does not
      * limit this metric */
     const double *capacities;

@@ -8,7 +8,8 @@
 enum {
     BAR_WIDTH = 16,
     BAR_GAP = 18,
-    BANDS = 128,     /* colour bands of the bar unless values are few whole numbers */
+    /* number of bands of the colour bar, unless the values are few whole numbers */
+    BANDS = 128,
     LEVELS_MAX = 12, /* maximum number of whole values that get a band each */
     NUMBER_FONT = 9,
     LABEL_GAP = 6,
@@ -95,7 +96,7 @@ static void write_title(heatmap *h)
     cs_sheet_title(h->sheet, title, subtitle);
 }
 
-/* Lists only signs that occur in the picture. */
+/* Writes the legend, which lists only signs that occur in the picture. */
 static void write_legend(heatmap *h)
 {
     const uint32_t grey = MISSING_COLOUR, some = colour_of(h, (h->low + h->high) / 2);

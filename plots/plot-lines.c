@@ -12,7 +12,7 @@ enum {
     LEAST_AREA = 160,  /* minimum height between the axes unless the options set a height */
     POINTS_SHOWN = 40, /* lines with more points have only about MARKED of them marked */
     MARKED = 8,
-    LABELLED = 12, /* at most this many numbers of the first key are all labelled */
+    LABELLED = 12, /* if the first key has at most this many numbers, all are labelled */
     LINES_MAX = 64,
     FEW = 7,
     LABEL_GAP = 6,
@@ -39,7 +39,8 @@ static uint32_t colour_of(const lines *l, uint32_t line)
     return cs_palette_sequential(0.95 * line / (l->n - 1));
 }
 
-/* Point types that also distinguish the lines; hollow points are out of memory. */
+/* Point types of a line, which distinguish lines in addition to colours. Hollow points ran out of
+ * memory. */
 typedef struct shape {
     int full, hollow; /* gnuplot's point types */
 } shape;
@@ -187,8 +188,9 @@ static void write_dashed(const lines *l, FILE *out)
     write_links(l, LINK_DASHED, out);
 }
 
-/* Writes the marked points. If there are many points, marks only a few per line, to distinguish the
- * lines, and points that no line of their own kind (solid or dashed) reaches. */
+/* Writes the marked points. If there are many points, marks only a few per line, which distinguish
+ * the lines, and all points without a line segment of their own kind (solid if the point fits,
+ * otherwise dashed). */
 static void write_points(const lines *l, FILE *out)
 {
     const uint32_t n = l->grid.axes[0].n, step = n <= POINTS_SHOWN ? 1 : n / MARKED;
@@ -270,7 +272,8 @@ static void write_capacity(const lines *l, FILE *out)
     }
 }
 
-/* Marks points without a value at the foot of the plot; marks of several lines are stacked. */
+/* Marks points that failed, or ran out of memory and have no value, at the foot of the plot; marks
+ * of several lines are stacked. */
 static void write_foot(const lines *l, FILE *out)
 {
     enum { FIRST = 6, NEXT = 10 };
@@ -347,7 +350,7 @@ static void write_looks(const lines *l)
 static void write_numbers(const lines *l)
 {
     cs_gnuplot *job = l->sheet->job;
-    /* so that lines below others remain visible */
+    /* each line is narrower than the one below, which therefore remains visible */
     double narrower = l->n > 1 && l->n <= FEW ? fmin(1.7, 6. / (l->n - 1)) : 0;
     cs_gnuplot_number(job, "n_lines", l->n);
     cs_gnuplot_number(job, "x_first", l->left);

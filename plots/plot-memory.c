@@ -15,7 +15,7 @@ enum { MAX_PANELS = 8, MAX_CATEGORIES = 16 };
 
 enum { PANEL_HEIGHT = 104, HEADING = 18, BARS_HEIGHT = 190, WORST_HEIGHT = 170 };
 
-static const int64_t unlimited = INT64_MAX; /* capacity value */
+static const int64_t unlimited = INT64_MAX; /* value of a capacity without a limit */
 
 /* A point of a panel: cumulative bytes of the categories from `time` on; each category is stacked
  * on the previous ones. */
@@ -132,8 +132,8 @@ static void write_corner(const memory *m, FILE *out, cs_time time, int64_t bytes
     fprintf(out, "%.15g %.9g\n", (double)time / m->time_unit, (double)bytes / m->unit->bytes);
 }
 
-/* Writes corners only for categories that change: most samples change one category and those
- * stacked on it. */
+/* Writes corners only for categories that change: most samples change one category and the
+ * categories stacked on it. */
 static void write_level(const memory *m, layers *out, const level *at, cs_time time, bool last)
 {
     for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
@@ -303,8 +303,8 @@ static void write_place(const memory *m, FILE *out, uint32_t device, double top,
             peak_time, in_bytes_unit(m, m->drawn.memory.peak[device]));
 }
 
-/* Writes the text before the device in a heading: the name of the run, or that the device is the
- * fullest. */
+/* Writes the text before the device in a heading: the name of the run, "the fullest one", or
+ * nothing. */
 static void name_panel(const memory *m, char *text, size_t size)
 {
     char name[128];

@@ -27,11 +27,13 @@ typedef struct plans {
     const double *times, *peaks, *over, *throughputs; /* NaN: not simulated */
     const uint32_t *devices, *front;
     const char *const *names; /* per plan: name of its strategy */
-    uint32_t *of;             /* per plan: index of its strategy, by rank */
+    /* per plan: rank of its strategy, i.e. index in `strategies`; n_strategies: none of its plans
+     * fits */
+    uint32_t *of;
     strategy *strategies;
     uint32_t n_strategies;
     double most_throughput, least_time, most_time, most_memory;
-    double capacity; /* bytes per device; 0: all plans shown fit */
+    double capacity; /* bytes per device, if any plan shown does not fit; otherwise 0 */
     uint32_t least_devices, most_devices;
 } plans;
 
@@ -161,7 +163,7 @@ static void write_best(const plans *p, FILE *out)
 }
 
 typedef struct units {
-    double time, memory; /* in s and bytes */
+    double time, memory; /* units of the axes, in s and bytes */
     const char *time_name, *memory_name;
 } units;
 
@@ -265,8 +267,8 @@ static void lay_out(plans *p)
         sheet->height += ROW;
 }
 
-/* Places the panels: throughput against devices, if plans differ in the number of devices, is on
- * the left (above on a narrow sheet); time against memory is next to it (below). */
+/* Places the panels. Throughput against devices is on the left (on a narrow sheet: above), if plans
+ * differ in the number of devices; time against memory is on the right (below). */
 static void place_panels(const plans *p)
 {
     const cs_sheet *sheet = p->sheet;

@@ -10,8 +10,8 @@
 
 /* Draws PyTorch's allocator on one device: reserved and allocated memory over the two rounds for
  * which the run was replayed; below, the contents of the segments at the peak of reserved memory,
- * or when an allocation failed. Segments follow each other in rows of equal bytes: the largest
- * first, segments of the small pool last. */
+ * or when an allocation failed. Segments follow each other in rows that represent equal numbers of
+ * bytes: the largest first, segments of the small pool last. */
 
 enum {
     MAX_CATEGORIES = 16,
@@ -28,7 +28,7 @@ enum {
 #define ALLOCATED_COLOUR 0xB5D9F0u
 #define RESERVED_COLOUR  0x101010u
 
-/* Neighbouring blocks of a segment that have the same contents, merged. */
+/* A piece of a segment: neighbouring blocks that hold the same category, merged. */
 typedef struct piece {
     int64_t segment_bytes, segment, address, bytes;
     uint32_t category, small;
@@ -54,7 +54,7 @@ typedef struct segment_plot {
     const int64_t *segment, *address, *bytes;
     const uint32_t *block_device, *moment, *small, *category;
     uint64_t n_blocks;
-    const char *const *categories; /* the last one is free memory */
+    const char *const *categories; /* the last category is free memory */
     uint32_t n_categories;
     piece *pieces;
     uint32_t n_pieces, cap_pieces, n_segments, n_holes;

@@ -234,7 +234,8 @@ static void write_label(cs_timeline *t, const cs_timeline_box *b)
  * drawn as one box over the time they span; each kind is as high as its share of that time, so idle
  * time remains visible. This bounds the number of boxes drawn, even for millions of tasks. */
 typedef struct gathering {
-    cs_timeline_box span; /* span of the boxes so far; looks like the first */
+    /* time from the first box to the last so far; other members are from the first box */
+    cs_timeline_box span;
     uint32_t n_boxes;
     /* ps, indexed by SHADES * kind + shade */
     double of_looks[CS_TIMELINE_SHADES * CS_TIMELINE_ALL];

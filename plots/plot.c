@@ -151,8 +151,8 @@ typedef struct source {
 } source;
 
 /* Opens a run. Equal devices share a row unless devices are selected or `boxes` shows every device.
- * For `segments` devices are not merged here: the allocator's tables already already group devices
- * that were replayed together. */
+ * For `segments` devices are not merged here: the allocator's tables already group devices that
+ * were replayed together. */
 static cs_status open_run(cs_reader *reader, const char *path, const cs_plot_options *options,
                           cs_error *error)
 {

@@ -19,10 +19,10 @@ enum { CS_PLOT_INPUTS_MAX = 8 };
 
 /* Zeroed members request the default. */
 typedef struct cs_plot_options {
-    const char *kind;          /* one of cs_plot_kinds(); NULL: what fits the file */
+    const char *kind;          /* one of cs_plot_kinds(); NULL: chosen to fit the file */
     const char *input;         /* results file; required */
     const char *const *others; /* further results files, for kinds that draw several runs */
-    size_t n_others;           /* below CS_PLOT_INPUTS_MAX */
+    size_t n_others;           /* < CS_PLOT_INPUTS_MAX */
     /* metric of a sweep's or run's file, NULL: iteration_time_s; for costs, a collective */
     const char *value;
     const char *const *at; /* for sweeps: "/key=VALUE", keys to fix at one value */

@@ -92,7 +92,8 @@ uint32_t cs_colour_tint(uint32_t colour, double white)
     return cs_colour_between(colour, 0xFFFFFF, white);
 }
 
-/* Compares the approximate relative luminance (ITU-R BT.601) with a threshold. */
+/* Returns black on light colours, white on dark ones, by the approximate relative luminance (ITU-R
+ * BT.601). */
 uint32_t cs_colour_on(uint32_t colour)
 {
     uint32_t light = 299 * part(colour, 16) + 587 * part(colour, 8) + 114 * part(colour, 0);

@@ -11,8 +11,8 @@ enum {
     CS_TIMELINE_KINDS = 256,
     CS_TIMELINE_CAUSES = 4,
     CS_TIMELINE_ALL = CS_TIMELINE_KINDS + CS_TIMELINE_CAUSES,
-    /* maximum number of shades, one per chunk (i.e. stage of a device); without chunks one per
-     * parity of the mini-batch; boxes with names use both */
+    /* maximum number of shades. Shades distinguish chunks (the stages of a device) or even and odd
+     * mini-batches; for boxes with names, both */
     CS_TIMELINE_SHADES = 8,
 };
 

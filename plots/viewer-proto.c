@@ -270,7 +270,7 @@ static void write_process(writer *w, uint64_t device)
     char name[48];
     track.size = process.size = 0;
     cs_drawn_row_name(w->run, device, name, sizeof(name));
-    /* 0 is not a valid process */
+    /* process id 0 is invalid */
     put_number(&process, PROCESS_PID, w->run->rows[device].device + 1ULL);
     put_text(&process, PROCESS_NAME, name);
     put_number(&track, TRACK_UUID, w->tracks[device]);
@@ -467,7 +467,7 @@ static bool prepare(writer *w)
         const uint32_t number = cs_drawn_number(run, (uint32_t)i);
         w->n_numbers = number >= w->n_numbers && number < UINT32_MAX ? number + 1 : w->n_numbers;
     }
-    w->n_numbers++; /* for tasks without a number */
+    w->n_numbers++; /* one more, for tasks without a number */
     w->named = calloc((size_t)w->n_numbers * run->tasks.is.n_kinds + 1, sizeof(*w->named));
     if (!w->named || !number_tracks(w, &n))
         return false;

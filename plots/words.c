@@ -62,11 +62,11 @@ char *cs_words_of_figure(const char *key, char *text, size_t size)
     return text;
 }
 
-/* Names that are meaningless without the name before them, and names that the field replaces by
- * other words. */
+/* Names that are meaningless without the previous part of the key, and names that have a different
+ * usual wording. */
 static const struct {
     const char *name;
-    const char *words; /* NULL: the previous name is used, "schedule" in /schedule/kind */
+    const char *words; /* NULL: use the previous part of the key, "schedule" in /schedule/kind */
 } known[] = {
     {"kind", NULL},
     {"batch_size", "batch size (samples)"},

@@ -13,7 +13,7 @@ enum { POINT_FITS, POINT_OUT_OF_MEMORY, POINT_EMPTY };
 typedef struct points {
     cs_reader *reader;
     cs_page_part *part;
-    const char *group; /* group of the datasets: "" or "plans/" */
+    const char *group; /* prefix of the paths of the datasets: "" or "plans/" */
     cJSON *fields;
     uint64_t n;
     const char *const *axes;
@@ -60,7 +60,7 @@ static void add_meanings(points *p, cJSON *field, const char *path)
     cs_error none;
     cs_error_init(&none);
     if (cs_reader_meanings(p->reader, path, &meanings, &n, &none) != CS_OK)
-        return; /* the column holds numbers */
+        return; /* not coded: plain numbers */
     cJSON *list = cJSON_CreateStringArray(meanings, (int)n);
     if (!list || !cJSON_AddItemToObject(field, "words", list)) {
         cJSON_Delete(list);
