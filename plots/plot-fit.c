@@ -68,8 +68,8 @@ static void widen(fit_plot *p, const cs_cost_network *of)
         p->least_seconds = fmin(p->least_seconds, of->points[i].seconds);
         p->most_seconds = fmax(p->most_seconds, of->points[i].seconds);
     }
-    for (uint32_t r = 0; r < of->n_regimes;
-         r++) /* outliers are ignored: their residuals would flatten all others */
+    /* outliers are ignored: their residuals would flatten all others */
+    for (uint32_t r = 0; r < of->n_regimes; r++)
         p->most_residual = fmax(p->most_residual, 100 * SHOWN * of->regimes[r].error);
 }
 

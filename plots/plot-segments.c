@@ -150,7 +150,7 @@ static cs_status choose_device(segment_plot *p, cs_error *error)
                                 p->device, p->sheet->reader->path);
 }
 
-/* ---- what the segments hold ---- */
+/* ---- contents of the segments ---- */
 
 static bool is_free(const segment_plot *p, const piece *of)
 {
@@ -219,7 +219,7 @@ static cs_status find_pieces(segment_plot *p, cs_error *error)
     return CS_OK;
 }
 
-/* ---- in words ---- */
+/* ---- texts ---- */
 
 /* Appends a part if there is room for it. */
 static void add_part(const segment_plot *p, char *text, size_t size, const char *part)
@@ -347,7 +347,7 @@ static void write_legend(const segment_plot *p)
     cs_sheet_legend(p->sheet, entries, n);
 }
 
-/* ---- over time ---- */
+/* ---- memory over time ---- */
 
 typedef struct step {
     cs_time time;
@@ -394,7 +394,7 @@ static void write_samples(const segment_plot *p, const char *name, const int64_t
     write_point(p, &s, p->sheet->until, s.last);
 }
 
-/* ---- the segments ---- */
+/* ---- drawing the segments ---- */
 
 static double row_top(const segment_plot *p, uint32_t row)
 {

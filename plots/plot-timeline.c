@@ -315,7 +315,7 @@ static void write_rows(const cs_timeline *t, FILE *out)
         }
 }
 
-/* ---- the critical path: a line along the boxes of its steps ---- */
+/* ---- critical path: a line along the boxes of its steps ---- */
 
 /* Draws the line; skips a corner that is too close to the previous corner to be seen. */
 typedef struct pen {

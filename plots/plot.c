@@ -78,7 +78,7 @@ static cs_status find_kind(const char *name, size_t *index, cs_error *error)
     return cs_error_add(error, CS_USAGE, "unknown kind of plot %s", cs_guess_text(&guess));
 }
 
-/* ---- the kind that fits ---- */
+/* ---- the default kind ---- */
 
 /* Chooses lines for a few values of the second key, a heatmap for many. */
 static cs_status kind_of_sweep(const cs_plot_options *options, const char **kind, cs_error *error)

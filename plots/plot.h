@@ -33,7 +33,7 @@ typedef struct cs_plot_options {
     /* n_mini_batches 0: no selection by mini-batch; otherwise the time from the start of the first
      * to the end of the last selected mini-batch */
     uint32_t first_mini_batch, n_mini_batches;
-    /* s; until 0: up to the end; restrict the selection by mini-batch further */
+    /* s; until 0: up to the end; narrows the selection by mini-batch */
     double from, until;
     uint32_t width, height; /* PNG and SVG: pixels, PDF: points; 0: chosen automatically */
     /* width and height are points in every format; PNG has 300 dpi */

@@ -100,7 +100,7 @@ uint32_t cs_colour_on(uint32_t colour)
     return light > 115000 ? 0x000000 : 0xFFFFFF;
 }
 
-/* ---- what is shown ---- */
+/* ---- devices and time range shown ---- */
 
 static cs_status count_devices(cs_reader *reader, uint32_t *n, cs_error *error)
 {

@@ -123,10 +123,9 @@ typedef enum cs_sheet_sign {
 
 typedef struct cs_legend_entry {
     const char *text; /* underscores become spaces unless `exact` */
-    uint32_t colour,
-        /* same as `colour`: one swatch; otherwise a second swatch or, with a sign, the colour of
-         * its lines; both 0: a remark without a swatch */
-        other;
+    /* other: if it equals `colour`, there is one swatch; otherwise the colour of a second swatch
+     * or, with a sign, of the sign's lines. Both 0: a remark without a swatch */
+    uint32_t colour, other;
     bool exact; /* underscores are kept */
     cs_sheet_sign sign;
     const uint32_t *swatches; /* colours of three or more swatches; replace the colours above */

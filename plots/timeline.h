@@ -60,10 +60,9 @@ typedef struct cs_timeline {
     bool shown[CS_TIMELINE_ALL];
     bool transfers, several_batches, dense, path, numbers;
     bool odd_batches; /* some boxes with names belong to odd mini-batches (1, 3, ...) */
-    uint32_t n_shades,
-        /* largest number of stages per device; 0 if every device has one stage; n_shades: at most
-         * CS_TIMELINE_SHADES */
-        n_chunks;
+    /* n_chunks: largest number of stages per device; 0 if every device has one stage. n_shades: at
+     * most CS_TIMELINE_SHADES */
+    uint32_t n_shades, n_chunks;
     double cell;       /* width of a cell within which slivers are merged, in units */
     double unit;       /* unit of the time axis, in ps */
     double scale;      /* units per ps */

@@ -105,7 +105,7 @@ typedef struct writer {
 /* sequence of the descriptors; the sequence of a track is its uuid + DESCRIPTORS */
 enum { DESCRIPTORS = 1 };
 
-/* ---- the wire ---- */
+/* ---- wire format ---- */
 
 static void put_varint(message *m, uint64_t value)
 {

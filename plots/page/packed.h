@@ -11,15 +11,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* size in bytes */
+/* size of a number in bytes */
 typedef enum cs_cell { CS_CELL_U8 = 1, CS_CELL_U32 = 4, CS_CELL_F64 = 8 } cs_cell;
 
 typedef struct cs_packed {
     unsigned char *bytes;
     size_t n_bytes, room;
-    cJSON
-        /* [{"name": "start", "bytes": 8, "rows": 12}, ...], in the same order as the bytes */
-        *columns;
+    /* [{"name": "start", "bytes": 8, "rows": 12}, ...], in the same order as the bytes */
+    cJSON *columns;
 } cs_packed;
 
 /* Appends a column. After a failure, only cs_packed_finish is allowed. CS_NO_MEMORY. */

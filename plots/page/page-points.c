@@ -214,7 +214,7 @@ static cs_status read_plans(points *p, cs_error *error)
     return add_states(p, "plans/over_capacity", "plans/step_time", error);
 }
 
-/* ---- both ---- */
+/* ---- sweeps and plans ---- */
 
 typedef cs_status open_file(cs_reader *reader, const char *path, cs_error *error);
 typedef cs_status read_file(points *p, cs_error *error);

@@ -17,7 +17,7 @@ typedef struct made {
     cs_drawn_run drawn;
 } made;
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static void add_figure(made *m, cJSON *list, const cs_run_figure *figure, double value)
 {
@@ -182,8 +182,7 @@ static cs_status pack_memory(made *m, cs_error *error)
     return status;
 }
 
-/* ---- lanes: per row one for computations and one for sends, with sums for views with more tasks
- * than pixels ---- */
+/* ---- lanes: one per row for computations, one for sends, with sums for overviews ---- */
 
 /* Levels of a lane with more than PLAIN tasks: the run's time is split into BINS equal bins, then
  * into FINER times as many, and so on, up to about one bin per task. */
@@ -357,7 +356,7 @@ static cs_status pack_lanes(made *m, cs_error *error)
     return status;
 }
 
-/* ---- links, and the ages of weights ---- */
+/* ---- links and staleness of weights ---- */
 
 static void add_links(made *m)
 {
@@ -404,7 +403,7 @@ static cs_status pack_staleness(made *m, cs_error *error)
     return cs_page_part_pack(m->part, m->reader, columns, error);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
 static cs_status write_run(made *m, cs_error *error)
 {

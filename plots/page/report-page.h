@@ -1,7 +1,7 @@
-/* Writes results as a single page for browsers: timelines of all devices, their memory, how they
- * spent their time, the critical path, links, staleness of weights, metrics and the scenario;
- * several runs are shown below each other on one time axis. Or the points of a sweep, or the plans
- * of a search, and the runs of some of them.
+/* Writes results as a single page for browsers. The page of a run shows timelines of all devices,
+ * their memory, how they spent their time, the critical path, links, staleness of weights, metrics
+ * and the scenario; several runs are shown below each other on one time axis. The page of a sweep
+ * or of a search shows the points or plans, and the runs of some of them.
  *
  * The page needs no network: the file contains its program (*.js here, with D3's scales and zoom),
  * its style and all data. Overviews of millions of tasks are precomputed here, so that the page
