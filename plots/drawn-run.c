@@ -167,7 +167,7 @@ char *cs_drawn_row_name(const cs_drawn_run *run, uint64_t row, char *text, size_
 
 /* ---- memory ---- */
 
-/* Samples of rows that others stand for are left out. */
+/* Reads the memory samples; skips samples of devices that another device represents. */
 static cs_status read_memory(cs_drawn_run *run, cs_error *error)
 {
     cs_drawn_memory *m = &run->memory;
@@ -222,7 +222,8 @@ typedef struct entry {
     uint8_t side;
 } entry;
 
-/* Calls for both rows of a task that ran; without `entries` it counts. */
+/* Adds a task that ran to the row of its device and, for transfers, to the row of its peer. If
+ * `entries` is NULL, only counts. */
 static void add_entries(cs_drawn_run *run, entry *entries)
 {
     const cs_reader_tasks *tasks = &run->tasks.is;
@@ -245,8 +246,9 @@ static void add_entries(cs_drawn_run *run, entry *entries)
     }
 }
 
-/* By start, 11 bits at a time from the lowest, as often as the longest has: a million slices in few
- * passes. `other` has as much room. Returns where the result is. */
+/* Radix-sorts by start, 11 bits per pass from the lowest bits, in as many passes as `most` has
+ * digits, so a million slices take few passes. `other` is scratch space of the same size. Returns
+ * the array that holds the result. */
 static entry *sort_by_start(entry *entries, entry *other, uint64_t n, cs_time most)
 {
     enum { BITS = 11, BUCKETS = 1 << BITS };
@@ -269,7 +271,8 @@ static entry *sort_by_start(entry *entries, entry *other, uint64_t n, cs_time mo
     return entries;
 }
 
-/* What begins together: the shorter first, then the lower id. There are few of them. */
+/* Orders slices that start at the same time: the shorter first, then the lower task id. An
+ * insertion sort suffices, as few slices tie. */
 static void order_ties(const cs_reader_tasks *tasks, entry *of, uint64_t n)
 {
     for (uint64_t i = 1; i < n; i++) {
@@ -284,14 +287,14 @@ static void order_ties(const cs_reader_tasks *tasks, entry *of, uint64_t n)
     }
 }
 
-/* Puts the slices of a row in lanes: each on the first lane of its side that is free. They are
- * tried in turn, as rows have few. */
+/* Assigns each slice of a row to the first free lane of its side. Lanes are searched linearly, as a
+ * row has few. Returns false if memory runs out or lanes exceed UINT16_MAX. */
 static bool place_slices(cs_drawn_run *run, cs_drawn_row *row, const entry *of)
 {
     struct {
         cs_time *ends;
         uint32_t n, capacity;
-    } sides[3] = {{0}}; /* when each lane is free */
+    } sides[3] = {{0}}; /* time when each lane becomes free */
     bool done = true;
     for (uint64_t i = 0; i < row->n && done; i++) {
         const uint32_t task = of[i].task;

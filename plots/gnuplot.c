@@ -32,12 +32,12 @@ FILE *cs_gnuplot_file(cs_gnuplot *job, const char *name)
     else if (!(file = fopen(path, "w")))
         job->failure = errno;
     if (!file)
-        return job->parameters; /* which gnuplot will not read */
+        return job->parameters; /* writes are lost, as gnuplot will not run */
     job->files[job->n_files++] = file;
     return file;
 }
 
-/* Closes all files; errno of the first failure, or 0. */
+/* Closes all files. Returns errno of the first failure, or 0. */
 static int close_files(cs_gnuplot *job)
 {
     int failure = job->failure;
@@ -77,8 +77,8 @@ void cs_gnuplot_finish(cs_gnuplot *job)
 
 /* ---- parameters ---- */
 
-/* In XML "]]>" must not stand in text, where gnuplot puts it, nor may control characters and the
- * two that are none, U+FFFE and U+FFFF. */
+/* gnuplot copies texts into SVG, where XML forbids "]]>", control characters, and U+FFFE and
+ * U+FFFF, which are not characters. */
 size_t cs_gnuplot_character(const char *text, size_t length, char shown[CS_GNUPLOT_CHARACTER])
 {
     const size_t n = cs_text_character(text, length);
@@ -95,7 +95,8 @@ size_t cs_gnuplot_character(const char *text, size_t length, char shown[CS_GNUPL
     return n > 0 ? n : 1;
 }
 
-/* In single quotes gnuplot takes everything as it is, and '' as one quote. */
+/* Writes a string in single quotes, in which gnuplot takes every character literally and '' as one
+ * quote. */
 static void put_quoted(cs_gnuplot *job, const char *name, const char *text, bool path)
 {
     FILE *out = job->parameters;
@@ -128,8 +129,8 @@ void cs_gnuplot_number(cs_gnuplot *job, const char *name, double value)
 
 /* ---- running ---- */
 
-/* gnuplot shows the command, a caret below it, and then "FILE" line N: REASON; warnings look the
- * same. Leaves the line that has the reason, or else the first. */
+/* Keeps only the line with the reason, otherwise the first line. gnuplot prints the command, a
+ * caret below it, and then "FILE" line N: REASON; warnings look the same. */
 static void pick_line(char *said)
 {
     const char *reason = said + strspn(said, " \t\r\n\f");
@@ -154,7 +155,7 @@ static void read_said(const char *path, char *said)
     pick_line(said);
 }
 
-/* `messages`: the file with the output of gnuplot. */
+/* Reports how gnuplot ended. `messages`: path of the file with gnuplot's output. */
 static cs_status judge(const char *messages, const cs_process_end *end, const char *program,
                        cs_error *error)
 {
@@ -182,7 +183,7 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
         return cs_error_add(error, CS_FAILED,
                             "%s: cannot read; SIM_PLOTS_DIR can name the folder that holds %s",
                             script, program);
-    /* not the user's ~/.gnuplot */
+    /* --default-settings ignores the user's ~/.gnuplot */
     const char *const words[] = {"gnuplot", "--default-settings", parameters, script, NULL};
     const int code = cs_process_run(words, &(cs_process_how){.said = said}, &end);
     if (code == ENOENT)

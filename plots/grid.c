@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLANT = 35 }; /* degrees, of labels that have no room side by side */
+enum { SLANT = 35 }; /* rotation of labels that do not fit next to each other, in degrees */
 
 /* ---- units ---- */
 
@@ -110,7 +110,7 @@ static bool has_name(const char *const *names, uint32_t n, const char *name)
     return false;
 }
 
-/* The figure that the options name; else the iteration time, which every run has. */
+/* Returns the metric that the options name, or the iteration time, which every run has. */
 static const char *figure_name(const cs_sheet *sheet)
 {
     return sheet->options->value ? sheet->options->value : "iteration_time_s";
@@ -145,15 +145,15 @@ static uint64_t count_values(const cs_reader_array *array)
     return array->sizes[0] * (array->rank > 1 ? array->sizes[1] : 1);
 }
 
-/* cs_slice_take leaves out those of fixed keys. */
+/* Fills `names` with the names of all axes; cs_slice_take later removes the fixed keys. */
 static void name_axes(const char **names, const char *const *axes, uint32_t n)
 {
     for (uint32_t a = 0; a < n && a < CS_READER_RANK_MAX; a++)
         names[a] = axes[a];
 }
 
-/* The part of out_of_memory that belongs to the figure's; without values where the file has none.
- */
+/* Reads the slice of out_of_memory that matches the metric's values. array->values stays NULL if
+ * the file has no such column. */
 static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                                     const cs_reader_array *figure, cs_reader_array *array,
                                     cs_error *error)
@@ -179,8 +179,8 @@ static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *ax
     return CS_OK;
 }
 
-/* The smallest capacity of the devices at each point, for figures that it bounds: in the figure's
- * unit; NULL where it does not. A point without a limit has none. */
+/* Reads the smallest device capacity at each point, in the metric's unit; NaN: no limit. Leaves
+ * grid->capacities NULL if capacity does not limit the metric or no point has a limit. */
 static cs_status read_capacities(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                                  const cs_reader_array *figure, double unit, cs_sheet_grid *grid,
                                  cs_error *error)
@@ -211,8 +211,8 @@ static cs_status read_capacities(const cs_sheet *sheet, const char *const *axes,
     return CS_OK;
 }
 
-/* Of every run that was done, the sweep says whether it was out of memory; so it is missing of
- * those that failed. */
+/* Derives the state of each point from out_of_memory. The sweep records that column for every run
+ * that finished, so NaN means that the point failed. */
 static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                              const cs_reader_array *figure, cs_sheet_grid *grid, cs_error *error)
 {
@@ -275,7 +275,7 @@ static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array
     return CS_OK;
 }
 
-/* As snprintf, behind what is there. */
+/* Appends to `text` as snprintf would. */
 static void append(char *text, size_t size, const char *format, ...)
 {
     const size_t used = strlen(text);
@@ -307,7 +307,8 @@ static bool is_word(char c)
            (unsigned char)c >= 0x80 || c == '_' || c == '.' || c == '-';
 }
 
-/* How many bytes all texts begin with, and end in behind these; words stay whole. */
+/* Finds the number of bytes that all texts share at their beginning and, after that, at their end;
+ * never splits a word. */
 static void find_common(const char *const *texts, uint32_t n, size_t *head, size_t *tail)
 {
     const size_t length = strlen(texts[0]);
@@ -350,7 +351,7 @@ static cs_status label_parsed(const cs_sheet *sheet, cJSON **parsed, const char 
                : CS_OK;
 }
 
-/* Of objects, what tells them apart. */
+/* Replaces labels that are JSON objects by the members that differ between the objects. */
 static cs_status label_objects(const cs_sheet *sheet, cs_grid_axis *axis, const char **labels,
                                cs_error *error)
 {
@@ -373,7 +374,7 @@ static cs_status label_objects(const cs_sheet *sheet, cs_grid_axis *axis, const 
     return status;
 }
 
-/* Of long texts, what they share goes to the title: kind=gpipe and kind=1f1b become gpipe and
+/* Moves the common part of long labels to the title: kind=gpipe and kind=1f1b become gpipe and
  * 1f1b. */
 static cs_status shorten_labels(const cs_sheet *sheet, cs_grid_axis *axis, const char **labels,
                                 cs_error *error)
@@ -382,7 +383,8 @@ static cs_status shorten_labels(const cs_sheet *sheet, cs_grid_axis *axis, const
     size_t head, tail, used = strlen(axis->title);
     find_common(labels, axis->n, &head, &tail);
     const size_t length = strlen(labels[0]);
-    const bool named = head > 0 && labels[0][head - 1] == '='; /* the same member of objects */
+    /* all labels are objects that start with the same member */
+    const bool named = head > 0 && labels[0][head - 1] == '=';
     if (axis->n < 2 || (axis->widest <= LONG && !named) || head + tail < 4)
         return CS_OK;
     cs_text_format(axis->title + used, sizeof(axis->title) - used, ": %.*s...%s", (int)head,
@@ -407,7 +409,7 @@ static void number_label(double value, int digits, char *text, size_t size)
         snprintf(text, size, "%.*g", digits, value);
 }
 
-/* Three digits, or as many as tell neighbours apart. */
+/* Returns 3 digits, or as many as are needed to distinguish neighbouring numbers. */
 static int digits_of(const double *numbers, uint32_t n)
 {
     int digits = 3;
@@ -423,7 +425,7 @@ static int digits_of(const double *numbers, uint32_t n)
     return digits;
 }
 
-/* Texts, or numbers in the axis' unit. */
+/* Makes the labels of an axis: the texts themselves, or numbers in the axis unit. */
 static cs_status make_labels(const cs_sheet *sheet, const cs_reader_array *array, double unit,
                              cs_grid_axis *axis, cs_error *error)
 {
@@ -489,7 +491,7 @@ static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t siz
     const bool counted = strcmp(name, "point") == 0;
     char words[160];
     cs_words_of_key(counted || !*array.long_name ? name : array.long_name, words, sizeof(words));
-    /* of a unit in words, such as samples, the name tells */
+    /* a unit in words, such as samples, is already part of the name */
     write_title(axis->title, sizeof(axis->title), words, strchr(words, '(') ? &none : &scale);
     axis->n = (uint32_t)size;
     return make_labels(sheet, &array, scale.unit, axis, error);
@@ -538,7 +540,7 @@ static uint32_t mix(const uint32_t *colours, size_t n, double at)
     return mixed;
 }
 
-/* Viridis (van der Walt and Smith, 2015), at every tenth. */
+/* Viridis (van der Walt and Smith, 2015), sampled at every tenth. */
 uint32_t cs_palette_sequential(double at)
 {
     static const uint32_t colours[] = {0x440154, 0x482475, 0x414487, 0x355F8D, 0x2A788E, 0x21918C,
@@ -546,7 +548,7 @@ uint32_t cs_palette_sequential(double at)
     return mix(colours, sizeof(colours) / sizeof(colours[0]), at);
 }
 
-/* PuOr of ColorBrewer (Brewer, 2003): purple below, orange above. */
+/* PuOr of ColorBrewer (Brewer, 2003): purple below the middle, orange above. */
 uint32_t cs_palette_diverging(double at)
 {
     static const uint32_t colours[] = {0x2D004B, 0x542788, 0x8073AC, 0xB2ABD2, 0xD8DAEB, 0xF7F7F7,

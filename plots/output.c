@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* By the ending of the output's name; `terminal` is what common.gp knows it by. */
+/* Suffixes of output files, which are also the names of formats in common.gp. */
 static const char *const terminals[] = {"svg", "png", "pdf"};
 
 enum { N_TERMINALS = sizeof(terminals) / sizeof(terminals[0]) };
@@ -31,7 +31,8 @@ cs_status cs_plot_output_check(const char *output, cs_error *error)
     return find_terminal(output, &terminal, error);
 }
 
-/* gnuplot may fail to write the picture and still exit well. */
+/* Checks that the picture was written: gnuplot may fail to write it and still exit with status
+ * 0. */
 static cs_status check_written(const cs_file_draft *draft, cs_error *error)
 {
     struct stat info;
@@ -58,7 +59,7 @@ cs_status cs_plot_output(cs_plot_output_function *draw, const void *what, const 
     cs_file_draft draft;
     CS_TRY(find_terminal(output, &terminal, error));
     CS_TRY(cs_file_draft_begin(&draft, output, error));
-    /* what gnuplot reads has decimal points */
+    /* gnuplot expects decimal points */
     cs_number_locale locale = cs_number_locale_enter();
     cs_status status = run(draw, what, terminal, draft.temporary, error);
     cs_number_locale_leave(locale);

@@ -47,7 +47,7 @@ static cs_status collect_names(drawing *d, cs_error *error)
     return CS_OK;
 }
 
-/* A logarithmic axis shows what is above 0. */
+/* Extends a range to a value; a logarithmic axis shows only values above 0. */
 static void extend(const drawing *d, double value, double *lowest, double *highest)
 {
     if (!isfinite(value) || (d->chart->logarithmic && value <= 0))
@@ -91,7 +91,7 @@ static FILE *file_of(const drawing *d, const char *name, uint32_t panel)
     char file[32];
     snprintf(file, sizeof(file), "%s-%u.dat", name, panel + 1);
     FILE *out = cs_gnuplot_file(d->sheet->job, file);
-    fputs("NaN NaN NaN NaN 0\n\n", out); /* so that none is empty */
+    fputs("NaN NaN NaN NaN 0\n\n", out); /* so that no file is empty */
     return out;
 }
 
@@ -108,7 +108,8 @@ static void write_lines(const drawing *d, uint32_t p, bool dashed)
     }
 }
 
-/* Bars of a group side by side, in the order of the legend. */
+/* Returns the left edge of a bar. The bars of a group stand next to each other in the order of the
+ * legend. */
 static double bar_left(const cs_chart_panel *panel, uint32_t s, uint32_t i)
 {
     return i - 0.4 + 0.8 * s / panel->n_series;
@@ -178,7 +179,8 @@ static void write_legend(const drawing *d)
     cs_sheet_legend(d->sheet, entries, d->n_names);
 }
 
-/* Names that would touch stand upright, and get the room that the longest takes. */
+/* Decides whether the names below bars have to be upright because they would touch. Returns the
+ * additional height that the longest name then takes. */
 static double turn_names(const drawing *d, double width)
 {
     double longest = 0;
@@ -189,7 +191,8 @@ static double turn_names(const drawing *d, double width)
     return turned ? fmax(longest - CS_SHEET_FONT, 0) : 0;
 }
 
-/* Left, right, top and bottom of each panel, as lists that gnuplot takes words from. */
+/* Places the panels. Passes the left, right, top and bottom edges of all panels to gnuplot as lists
+ * of words. */
 static void lay_out(const drawing *d)
 {
     const cs_chart *chart = d->chart;

@@ -9,14 +9,16 @@ enum {
     WIDTH = 560,
     HEIGHT = 420,
     SERIES_MAX = 7,
-    SAMPLES = 24,    /* of a fitted line per regime: it is no straight one on these axes */
+    SAMPLES = 24,    /* samples per regime of a fitted line, which is curved on logarithmic axes */
     RESIDUALS = 110, /* height of the lower panel */
     GAP = 26,
-    LABEL = 56, /* width of "256 MiB" and what is between two */
-    SHOWN = 4,  /* residuals up to so many times the error of a regime; others stand at the edge */
+    LABEL = 56, /* width of a label such as "256 MiB", including the gap to the next one */
+    /* residuals are shown up to this multiple of a regime's error; larger ones are drawn at the
+     * edge */
+    SHOWN = 4,
 };
 
-/* Those that differ most; Okabe and Ito. */
+/* The most distinct of Okabe and Ito's colours. */
 static const uint32_t colours[SERIES_MAX] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
                                              0x56B4E9, 0xCC79A7, 0x101010};
 
@@ -41,7 +43,8 @@ static const cs_cost_regime *regime_of(const cs_cost_network *of, int64_t bytes)
     return &of->regimes[r];
 }
 
-/* The fit says how many points of a regime hardly counted: those farthest from it. */
+/* Whether a point is an outlier. The fit states how many points of each regime hardly counted; they
+ * are the points farthest from the line. */
 static bool is_outlier(const cs_cost_network *of, uint32_t point)
 {
     const cs_cost_regime *regime = regime_of(of, of->points[point].bytes);
@@ -65,12 +68,12 @@ static void widen(fit_plot *p, const cs_cost_network *of)
         p->least_seconds = fmin(p->least_seconds, of->points[i].seconds);
         p->most_seconds = fmax(p->most_seconds, of->points[i].seconds);
     }
-    for (uint32_t r = 0; r < of->n_regimes;
-         r++) /* residuals of outliers would flatten all the others */
+    /* outliers are ignored: their residuals would flatten all others */
+    for (uint32_t r = 0; r < of->n_regimes; r++)
         p->most_residual = fmax(p->most_residual, 100 * SHOWN * of->regimes[r].error);
 }
 
-/* Entries with points, of the collective that --value names if it does. */
+/* Chooses the entries with points; if --value names a collective, only its entries. */
 static cs_status choose(fit_plot *p, cs_error *error)
 {
     const cs_plot_options *options = p->sheet->options;
@@ -98,7 +101,8 @@ static cs_status choose(fit_plot *p, cs_error *error)
 
 /* ---- data ---- */
 
-/* The interval of a median, within the panel; "NaN NaN" where none is known. */
+/* Writes the 95 % confidence interval of a median as residuals, clipped to the panel; "NaN NaN" if
+ * it is unknown. */
 static void write_interval(const fit_plot *p, const cs_cost_network *of, const cs_cost_point *point,
                            FILE *out)
 {
@@ -126,7 +130,7 @@ static void write_points(const fit_plot *p, FILE *out)
     }
 }
 
-/* A regime ends where the next begins: an empty line interrupts. */
+/* Writes the fitted lines. An empty line separates regimes, as each ends where the next begins. */
 static void write_lines(const fit_plot *p, FILE *out)
 {
     for (uint32_t s = 0; s < p->n; s++) {

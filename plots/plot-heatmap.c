@@ -8,8 +8,9 @@
 enum {
     BAR_WIDTH = 16,
     BAR_GAP = 18,
-    BANDS = 128,     /* of the colour bar, where values are not whole */
-    LEVELS_MAX = 12, /* whole values that get a band each */
+    /* number of bands of the colour bar, unless the values are few whole numbers */
+    BANDS = 128,
+    LEVELS_MAX = 12, /* maximum number of whole values that get a band each */
     NUMBER_FONT = 9,
     LABEL_GAP = 6,
     TITLE_HEIGHT = 20,
@@ -17,21 +18,22 @@ enum {
 
 #define MISSING_COLOUR 0xD0D0D0u
 
-/* Positions in points, y downwards. */
+/* Positions are in points; y points downwards. */
 typedef struct heatmap {
     cs_sheet *sheet;
     cs_sheet_grid grid;
     double cell_width, cell_height;
-    double right, bottom; /* of the cells */
-    int turn;             /* degrees, of the labels below */
-    double low, high;     /* of the palette */
+    double right, bottom; /* edges of the cells */
+    int turn;             /* rotation of the labels below, in degrees */
+    double low, high;     /* range of the palette */
     bool diverging;
     FILE *cells, *across, *aligned, *numbers, *hatch, *patches;
 } heatmap;
 
 /* ---- colours ---- */
 
-/* Differences are seen against 0, equal steps on both sides. */
+/* Chooses the palette and its range. Values of both signs and differences get a diverging palette,
+ * symmetric about 0. */
 static void choose_palette(heatmap *h)
 {
     h->diverging = (h->grid.lowest < 0 && h->grid.highest > 0) ||
@@ -56,13 +58,14 @@ static uint32_t colour_of(const heatmap *h, double value)
 static char *number_text(const heatmap *h, double value, int digits, char *text, size_t size)
 {
     if (h->grid.whole && fabs(value) < 1e6)
-        snprintf(text, size, "%.0f", value + 0.0); /* not -0 */
+        snprintf(text, size, "%.0f", value + 0.0); /* + 0.0 turns -0 into 0 */
     else
         snprintf(text, size, "%.*g", digits, value);
     return text;
 }
 
-/* With how many digits the numbers fit into the cells; 0: with none. */
+/* Returns the largest number of digits for which all numbers fit into the cells; 0: they never
+ * fit. */
 static int digits_that_fit(const heatmap *h)
 {
     char text[64];
@@ -93,7 +96,7 @@ static void write_title(heatmap *h)
     cs_sheet_title(h->sheet, title, subtitle);
 }
 
-/* Of what is in the picture. */
+/* Writes the legend, which lists only signs that occur in the picture. */
 static void write_legend(heatmap *h)
 {
     const uint32_t grey = MISSING_COLOUR, some = colour_of(h, (h->low + h->high) / 2);
@@ -139,8 +142,8 @@ static double bar_labels_width(const heatmap *h)
            CS_SHEET_FONT;
 }
 
-/* Every text has a label, of numbers those that have room: so many cells are as wide or high as
- * one. */
+/* Returns the minimum length of the cells along an axis. Texts are all labelled, so they need room
+ * for every label; numbers are labelled only where there is room. */
 static double least_cells(const cs_grid_axis *axis, double least)
 {
     return axis->numbers ? least : fmax(least, axis->n * (CS_SHEET_FONT + 3.));
@@ -185,8 +188,8 @@ static void write_text(FILE *out, double x, double y, const char *text, uint32_t
     fprintf(out, " %u\n", colour);
 }
 
-/* In a hatched cell the lines end around the number; false where too little of them would be seen.
- */
+/* Clears the hatching around the number in a hatched cell. Returns false if too little hatching
+ * would remain visible. */
 static bool clear_for(const heatmap *h, double x, double y, const char *text, uint32_t colour)
 {
     enum { HEIGHT = NUMBER_FONT + 3, SEEN = 8 };
@@ -198,7 +201,7 @@ static bool clear_for(const heatmap *h, double x, double y, const char *text, ui
     return true;
 }
 
-/* The first axis to the right, the second one upwards. */
+/* Writes cell (i, j). The first axis runs to the right, the second upwards. */
 static void write_cell(const heatmap *h, uint32_t i, uint32_t j, int digits)
 {
     char text[64];
@@ -247,7 +250,8 @@ static void write_axes(const heatmap *h)
     cs_gnuplot_number(sheet->job, "turn", h->turn);
 }
 
-/* Whole values that are few have a band each, with its value at the middle. */
+/* Writes the bands of the colour bar. A few whole values get a band each, labelled in its
+ * middle. */
 static void write_bands(const heatmap *h, double left, double top, double height)
 {
     bool levels = h->grid.whole && h->high - h->low < LEVELS_MAX;
@@ -257,7 +261,7 @@ static void write_bands(const heatmap *h, double left, double top, double height
         double value = levels ? h->low + i : h->low + (h->high - h->low) * (i + 0.5) / BANDS;
         double below = top + height * (1 - (double)i / n),
                above = top + height * (1 - (i + 1.) / n);
-        /* a band reaches a little below itself, so that no background shines through */
+        /* bands overlap slightly, so that no background shows through */
         cs_sheet_box(h->sheet, left, left + BAR_WIDTH, above, i > 0 ? below + 0.7 : below,
                      colour_of(h, value));
         snprintf(text, sizeof(text), "%.0f", value + 0.0);

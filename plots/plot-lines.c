@@ -9,10 +9,10 @@
 enum {
     WIDTH = 480,
     HEIGHT = 320,
-    LEAST_AREA = 160,  /* height between the axes, if no height is asked for */
-    POINTS_SHOWN = 40, /* of more on a line about MARKED are marked */
+    LEAST_AREA = 160,  /* minimum height between the axes unless the options set a height */
+    POINTS_SHOWN = 40, /* lines with more points have only about MARKED of them marked */
     MARKED = 8,
-    LABELLED = 12, /* values of the first key that are all labelled, if there are no more */
+    LABELLED = 12, /* if the first key has at most this many numbers, all are labelled */
     LINES_MAX = 64,
     FEW = 7,
     LABEL_GAP = 6,
@@ -21,14 +21,15 @@ enum {
 typedef struct lines {
     cs_sheet *sheet;
     cs_sheet_grid grid;
-    uint32_t n; /* lines */
-    int turn;   /* degrees, of the labels below */
+    uint32_t n; /* number of lines */
+    int turn;   /* rotation of the labels below, in degrees */
     bool logarithmic;
-    bool bars; /* the first key's values are names: there is nothing between two */
-    double left, right, low, high; /* of the axes, in their units */
+    bool bars; /* the first key's values are names, so nothing lies between two of them */
+    double left, right, low, high; /* ranges of the axes, in their units */
 } lines;
 
-/* Few lines get colours that differ most, many ones shades in their order. */
+/* Returns the colour of a line: a few lines get very different colours, many get shades in their
+ * order. */
 static uint32_t colour_of(const lines *l, uint32_t line)
 {
     static const uint32_t few[FEW] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
@@ -38,9 +39,10 @@ static uint32_t colour_of(const lines *l, uint32_t line)
     return cs_palette_sequential(0.95 * line / (l->n - 1));
 }
 
-/* Lines are told apart by their points as well; the same points hollow are out of memory. */
+/* Point types of a line, which distinguish lines in addition to colours. Hollow points ran out of
+ * memory. */
 typedef struct shape {
-    int full, hollow; /* gnuplot's numbers */
+    int full, hollow; /* gnuplot's point types */
 } shape;
 
 static shape shape_of(const lines *l, uint32_t line)
@@ -51,14 +53,15 @@ static shape shape_of(const lines *l, uint32_t line)
 
 /* ---- axes ---- */
 
-/* Where a value of the first key is drawn: texts one after the other. */
+/* Returns the position of a value of the first key: a number's value, or a text's index. */
 static double place_of(const lines *l, uint32_t i)
 {
     const double *numbers = l->grid.axes[0].numbers;
     return numbers ? numbers[i] : i;
 }
 
-/* Values whose ratios are more alike than their distances want a logarithmic axis. */
+/* Whether the axis should be logarithmic: the ratios of neighbouring values vary less than their
+ * differences. */
 static bool is_geometric(const cs_grid_axis *axis, const double *sorted)
 {
     double least_ratio = INFINITY, most_ratio = 0, least_step = INFINITY, most_step = 0;
@@ -74,7 +77,7 @@ static bool is_geometric(const cs_grid_axis *axis, const double *sorted)
     return least_ratio * most_step > most_ratio * least_step * 1.5;
 }
 
-/* Half-way from a value to the next one (`by` 0.5) or the one before (-0.5). */
+/* Returns the position half-way to the next value (`by` 0.5) or to the previous one (-0.5). */
 static double across_of(const lines *l, uint32_t i, double by)
 {
     const uint32_t n = l->grid.axes[0].n;
@@ -105,7 +108,7 @@ static cs_status choose_across(lines *l, cs_error *error)
     return CS_OK;
 }
 
-/* The capacity is shown where it is not far above all values. */
+/* Extends the range to the capacity unless the capacity is far above all values. */
 static void include_capacity(const lines *l, double *high)
 {
     double capacity = 0;
@@ -116,7 +119,8 @@ static void include_capacity(const lines *l, double *high)
         *high = capacity;
 }
 
-/* 0 is shown where it is not far, and below bars always: lengths can then be compared. */
+/* Chooses the range of the vertical axis. Includes 0 if it is close, and always for bars, so that
+ * their lengths can be compared. */
 static void choose_upwards(lines *l)
 {
     double low = l->grid.lowest, high = l->grid.highest;
@@ -132,7 +136,7 @@ static void choose_upwards(lines *l)
 
 /* ---- data ---- */
 
-/* One point of a line; beyond its ends there are points without a value. */
+/* One point of a line; y is NaN before the first and after the last point. */
 typedef struct point {
     double x, y;
     cs_grid_state state;
@@ -146,7 +150,7 @@ static point point_at(const lines *l, uint32_t line, int64_t i)
     return (point){place_of(l, (uint32_t)i), l->grid.values[at], (cs_grid_state)l->grid.states[at]};
 }
 
-/* How two neighbours are connected. */
+/* How two neighbouring points are connected. */
 typedef enum link { LINK_NONE, LINK_DASHED, LINK_SOLID } link;
 
 static link link_of(const lines *l, point a, point b)
@@ -184,8 +188,9 @@ static void write_dashed(const lines *l, FILE *out)
     write_links(l, LINK_DASHED, out);
 }
 
-/* Of many points those are marked which no line of their own kind shows, and a few more, which
- * tell the lines apart. */
+/* Writes the marked points. If there are many points, marks only a few per line, which distinguish
+ * the lines, and all points without a line segment of their own kind (solid if the point fits,
+ * otherwise dashed). */
 static void write_points(const lines *l, FILE *out)
 {
     const uint32_t n = l->grid.axes[0].n, step = n <= POINTS_SHOWN ? 1 : n / MARKED;
@@ -204,7 +209,8 @@ static void write_points(const lines *l, FILE *out)
     }
 }
 
-/* Where a bar is, in places of the axis: those of one name beside each other. */
+/* Returns the left edge of a bar in axis positions; bars of the same name stand next to each
+ * other. */
 static double bar_left(const lines *l, uint32_t i, uint32_t line)
 {
     const double width = 0.8 / l->n;
@@ -247,7 +253,7 @@ static double capacity_end(const lines *l, uint32_t i, double by)
     return l->bars ? place_of(l, i) + by : across_of(l, i, by);
 }
 
-/* What bounds the figure: across, as far as it is the same. */
+/* Writes the capacity as horizontal lines, one for each run of points with the same capacity. */
 static void write_capacity(const lines *l, FILE *out)
 {
     const uint32_t n = l->grid.axes[0].n;
@@ -266,7 +272,8 @@ static void write_capacity(const lines *l, FILE *out)
     }
 }
 
-/* Points without a value are marked at the foot, those of several lines above each other. */
+/* Marks points that failed, or ran out of memory and have no value, at the foot of the plot; marks
+ * of several lines are stacked. */
 static void write_foot(const lines *l, FILE *out)
 {
     enum { FIRST = 6, NEXT = 10 };
@@ -287,7 +294,8 @@ static void write_foot(const lines *l, FILE *out)
     }
 }
 
-/* Of texts, and of numbers that are few; else gnuplot chooses. */
+/* Whether labels are placed here: for texts, and for a few numbers. Otherwise gnuplot chooses
+ * them. */
 static bool labels_itself(const lines *l)
 {
     const cs_grid_axis *x = &l->grid.axes[0];
@@ -295,7 +303,7 @@ static bool labels_itself(const lines *l)
     return !x->numbers || (x->n <= LABELLED && (l->logarithmic || room > 2 * x->widest));
 }
 
-/* Of a value of the first key, in points. */
+/* Returns the horizontal position of a value of the first key, in points. */
 static double across(const lines *l, uint32_t i)
 {
     const cs_sheet *sheet = l->sheet;
@@ -305,7 +313,7 @@ static double across(const lines *l, uint32_t i)
     return sheet->left + at * width;
 }
 
-/* Of every text; of numbers those that have room. */
+/* Writes the labels of the first key: of all texts, but only of numbers that have room. */
 static void write_labels(const lines *l, FILE *out)
 {
     const cs_sheet *sheet = l->sheet;
@@ -342,7 +350,7 @@ static void write_looks(const lines *l)
 static void write_numbers(const lines *l)
 {
     cs_gnuplot *job = l->sheet->job;
-    /* so that lines below others are seen */
+    /* each line is narrower than the one below, which therefore remains visible */
     double narrower = l->n > 1 && l->n <= FEW ? fmin(1.7, 6. / (l->n - 1)) : 0;
     cs_gnuplot_number(job, "n_lines", l->n);
     cs_gnuplot_number(job, "x_first", l->left);
@@ -386,7 +394,7 @@ static uint32_t add_series(const lines *l, char *title, size_t size, cs_legend_e
     return n;
 }
 
-enum { HATCHED = 0xE0E0E0 }; /* behind the lines of the legend's swatch */
+enum { HATCHED = 0xE0E0E0 }; /* background of the legend's hatched swatch */
 
 static cs_legend_entry sign_entry(const char *what, uint32_t n, cs_sheet_sign sign, char text[64])
 {
@@ -416,7 +424,7 @@ static void write_legend(const lines *l)
     cs_sheet_legend(l->sheet, entries, n);
 }
 
-/* For the labels below: the first and the last may reach beyond the axis. */
+/* Makes room for the labels below; the first and the last may extend beyond the axis. */
 static void make_room(lines *l)
 {
     cs_sheet *sheet = l->sheet;

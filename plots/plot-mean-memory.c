@@ -5,23 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Live memory against time, the mean over the devices: of one run by category, each on top of
- * those before; of several runs a line each. Thin lines are the fullest device at each time. */
+/* Draws mean live memory per device over time: for one run, its categories stacked; for several
+ * runs, one line each. Thin lines show the fullest device at each time. */
 
 enum { MAX_CATEGORIES = 16, HEIGHT = 210, MARK_EVERY = 70 };
 
-/* A level is constant from its time on. */
+/* Memory from `time` on, until the next level. */
 typedef struct level {
     cs_time time;
-    double of[MAX_CATEGORIES]; /* bytes, of each category; of several runs all in the first */
-    double fullest;            /* bytes */
+    /* mean bytes per category; for several runs, the total in the first element */
+    double of[MAX_CATEGORIES];
+    double fullest; /* bytes on the fullest device */
 } level;
 
 typedef struct run_memory {
     cs_drawn_run drawn;
-    double all;     /* devices */
-    int64_t *live;  /* by device and category */
-    double *totals; /* by device */
+    double all;     /* number of devices */
+    int64_t *live;  /* bytes, per device and category */
+    double *totals; /* bytes, per device */
     uint32_t fullest;
     bool fullest_is_known;
 } run_memory;
@@ -30,9 +31,9 @@ typedef struct mean_memory {
     cs_sheet *sheet;
     run_memory runs[CS_PLOT_INPUTS_MAX];
     const char *const *categories;
-    uint32_t n_categories, n_layers; /* layers: categories of one run; else 1 */
+    uint32_t n_categories, n_layers; /* n_layers: n_categories for one run, otherwise 1 */
     bool used[MAX_CATEGORIES];
-    double most, capacity; /* bytes; 0: no limit is drawn */
+    double most, capacity; /* bytes; capacity 0: no limit is drawn */
     double time_unit;
     const cs_byte_unit *unit;
 } mean_memory;
@@ -40,7 +41,7 @@ typedef struct mean_memory {
 static const uint32_t colours[CS_PLOT_INPUTS_MAX] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
                                                      0x56B4E9, 0xCC79A7, 0x101010, 0x808080};
 
-/* gnuplot's, on the lines of runs. */
+/* gnuplot's point types, one per run, shown on the lines. */
 static const int points[CS_PLOT_INPUTS_MAX] = {7, 5, 9, 13, 11, 15, 6, 4};
 
 /* ---- reading ---- */
@@ -66,7 +67,8 @@ static cs_status read_run(mean_memory *m, uint32_t r, cs_error *error)
 
 typedef void each_level(mean_memory *m, uint32_t run, const level *at, void *data);
 
-/* All devices are looked at only when the one that was the fullest holds less. */
+/* Finds the memory of the fullest device; searches all devices only if the previously fullest one
+ * has freed memory. */
 static void find_fullest(run_memory *run, level *at)
 {
     if (run->fullest_is_known) {
@@ -90,7 +92,8 @@ static void change_total(run_memory *run, uint32_t device, double change)
         run->fullest = device;
 }
 
-/* Calls `each` for every level within what is shown; what was before counts at its start. */
+/* Calls `each` for every level in the time range shown. Samples before the range count at its
+ * start. */
 static void walk(mean_memory *m, uint32_t r, each_level *each, void *data)
 {
     run_memory *run = &m->runs[r];
@@ -140,9 +143,10 @@ static void note_most(mean_memory *m, uint32_t run, const level *at, void *data)
 
 typedef struct files {
     FILE *layers[MAX_CATEGORIES], *fullest, *marks;
-    double next_mark;                /* units */
-    double last[MAX_CATEGORIES + 1]; /* what was written */
-    double place;                    /* of it, in units */
+    double next_mark; /* in units from the left */
+    /* bytes written last, per layer; the last element is for the fullest device */
+    double last[MAX_CATEGORIES + 1];
+    double place; /* position of the level written last, in units; < 0: none */
 } files;
 
 static void write_step(const mean_memory *m, FILE *out, cs_time time, double before, double bytes)
@@ -153,7 +157,7 @@ static void write_step(const mean_memory *m, FILE *out, cs_time time, double bef
     fprintf(out, "%.15g %.9g\n", at, bytes / m->unit->bytes);
 }
 
-/* Runs are told apart by marks on their lines as well. */
+/* Writes marks on the lines of runs, so that they can be distinguished not only by colour. */
 static void write_marks(const mean_memory *m, uint32_t run, files *f, double until)
 {
     const cs_sheet *sheet = m->sheet;
@@ -165,8 +169,8 @@ static void write_marks(const mean_memory *m, uint32_t run, files *f, double unt
                 f->last[0] / m->unit->bytes, points[run], colours[run]);
 }
 
-/* The highest and the lowest of what is too near to be told apart would be drawn as one; so levels
- * nearer than a quarter of a unit are left out unless they change much. */
+/* Whether a level has to be written. Levels within a quarter of a unit of the last one would be
+ * indistinguishable from it, so they are skipped unless they change much. */
 static bool is_seen(const mean_memory *m, const files *f, double place, double total,
                     double fullest)
 {
@@ -228,7 +232,8 @@ static void write_run(mean_memory *m, uint32_t run, uint32_t *n_layers)
 
 /* ---- the picture ---- */
 
-/* Capacities far above all would press everything to the ground. */
+/* Chooses the unit, and whether to draw the capacity: a capacity far above all memory would flatten
+ * the curves. */
 static void choose_scale(mean_memory *m)
 {
     int64_t least = INT64_MAX;

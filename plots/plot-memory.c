@@ -8,15 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to so many devices get a panel each; more get a bar each, and one panel for the fullest. Of
- * several runs each has a panel, of its fullest device. */
+/* Up to MAX_PANELS devices get one panel each; if there are more, each gets a bar, and only the
+ * fullest one gets a panel. With several runs, each run has one panel, which shows its fullest
+ * device. */
 enum { MAX_PANELS = 8, MAX_CATEGORIES = 16 };
 
 enum { PANEL_HEIGHT = 104, HEADING = 18, BARS_HEIGHT = 190, WORST_HEIGHT = 170 };
 
-static const int64_t unlimited = INT64_MAX; /* as a capacity */
+static const int64_t unlimited = INT64_MAX; /* value of a capacity without a limit */
 
-/* A point of a panel: the categories' bytes from a time on, each on top of those before. */
+/* A point of a panel: cumulative bytes of the categories from `time` on; each category is stacked
+ * on the previous ones. */
 typedef struct level {
     cs_time time;
     int64_t upto[MAX_CATEGORIES];
@@ -25,9 +27,11 @@ typedef struct level {
 typedef struct memory {
     cs_sheet *sheet;
     cs_drawn_run drawn;
-    uint32_t run, n_shown; /* of the sheet's runs; devices of it from the sheet's first on */
+    /* run: index among the sheet's runs; n_shown: number of devices shown, from the sheet's
+     * first_device on */
+    uint32_t run, n_shown;
     const cs_byte_unit *unit;
-    double highest; /* of the vertical axes, in units */
+    double highest; /* maximum of the vertical axes, in `unit` */
     double time_unit;
     bool used[MAX_CATEGORIES];
     uint32_t n_panels;
@@ -47,8 +51,8 @@ static bool is_shown(const memory *m, uint32_t device)
            device < m->drawn.n_rows;
 }
 
-/* Capacities far above all peaks would press everything to the ground: they are named in the
- * headings instead. */
+/* Returns the maximum of the vertical axis, in bytes. A capacity far above all peaks would flatten
+ * the curves, so only the headings state it. */
 static double top_of(const memory *m)
 {
     int64_t peak = 1, capacity = 0;
@@ -61,7 +65,7 @@ static double top_of(const memory *m)
     return (double)capacity <= 2 * (double)peak ? fmax(top, (double)capacity * 1.08) : top;
 }
 
-/* One for all runs. */
+/* Chooses one scale for all runs. */
 static void choose_scale(memory *runs, uint32_t n)
 {
     double top = 0;
@@ -82,7 +86,7 @@ static bool capacities_are_drawn(const memory *m)
     return false;
 }
 
-/* The categories that any of the runs has; their words are those of the first. */
+/* Finds the categories that any run uses; the first run provides their names. */
 static void find_used(memory *runs, uint32_t n)
 {
     for (uint32_t r = 0; r < n; r++) {
@@ -116,10 +120,10 @@ static void write_legend(const memory *runs, uint32_t n_runs)
 
 /* ---- panels ---- */
 
-/* The data of a panel: per category the corners of its steps, in a file each. */
+/* Data files of a panel: one per category, with the corners of its steps. */
 typedef struct layers {
     FILE *files[MAX_CATEGORIES];
-    int64_t bytes[MAX_CATEGORIES]; /* of the last corner */
+    int64_t bytes[MAX_CATEGORIES]; /* bytes at the last corner */
     bool begun[MAX_CATEGORIES];
 } layers;
 
@@ -128,7 +132,8 @@ static void write_corner(const memory *m, FILE *out, cs_time time, int64_t bytes
     fprintf(out, "%.15g %.9g\n", (double)time / m->time_unit, (double)bytes / m->unit->bytes);
 }
 
-/* Only what changes has corners: most samples change one category and those on top of it. */
+/* Writes corners only for categories that change: most samples change one category and the
+ * categories stacked on it. */
 static void write_level(const memory *m, layers *out, const level *at, cs_time time, bool last)
 {
     for (uint32_t c = 0; c < m->drawn.memory.n_categories; c++) {
@@ -147,8 +152,8 @@ static int64_t total_of(const memory *m, const level *at)
     return at->upto[m->drawn.memory.n_categories - 1];
 }
 
-/* Of the levels that begin within half a point only the first, the lowest, the highest and the last
- * are drawn: what is seen is the same, and millions of samples stay a few thousand. */
+/* Thins out levels that start within half a point: keeps only the first, the lowest, the highest
+ * and the last. The picture looks the same, and millions of samples shrink to a few thousand. */
 typedef struct thinner {
     level first, lowest, highest, last;
     int64_t cell;
@@ -187,7 +192,7 @@ static void add_level(const memory *m, layers *out, thinner *t, const level *at)
     t->last = *at;
 }
 
-/* Limits the sum to 2^63 - 1: the file may contain any sizes. */
+/* Adds, limiting the sum to 2^63 - 1, as the file may contain any sizes. */
 static int64_t add_bytes(int64_t sum, int64_t bytes)
 {
     return cs_sum_add(&sum, bytes) ? sum : INT64_MAX;
@@ -201,14 +206,15 @@ static void stack(const memory *m, const int64_t *live, cs_time time, level *at)
     at->time = time < m->sheet->from ? m->sheet->from : time;
 }
 
-/* A run may end before those beside it. */
+/* Returns the end of the run in the panel; a run may end before the other runs. */
 static cs_time end_of(const memory *m)
 {
     return m->drawn.reader->makespan < m->sheet->until ? m->drawn.reader->makespan
                                                        : m->sheet->until;
 }
 
-/* All samples of one instant make one level. What was before the range counts at its start. */
+/* Writes the levels of a device. All samples at the same time make one level; samples before the
+ * time range count at its start. */
 static void write_levels(const memory *m, layers *out, uint32_t device)
 {
     int64_t live[MAX_CATEGORIES] = {0};
@@ -248,7 +254,7 @@ static void write_panel_data(const memory *m, uint32_t number, uint32_t device)
     write_levels(m, &out, device);
 }
 
-/* Adds a part if there is room for it. */
+/* Appends a part if there is room for it. */
 static void add_part(const memory *m, char *text, size_t size, const char *part)
 {
     const double room = m->sheet->width - m->sheet->left - CS_SHEET_MARGIN;
@@ -257,7 +263,7 @@ static void add_part(const memory *m, char *text, size_t size, const char *part)
         snprintf(text + used, size - used, "%s", part);
 }
 
-/* "device 3: peak 12.3 GB at 4.56 ms, capacity 16 GB" */
+/* Writes a heading: "device 3: peak 12.3 GB at 4.56 ms, capacity 16 GB". */
 static void write_heading(const memory *m, uint32_t device, double y, const char *what)
 {
     char text[320], part[128], bytes[64], time[64], name[64];
@@ -285,7 +291,8 @@ static double in_bytes_unit(const memory *m, int64_t bytes)
     return (double)bytes / m->unit->bytes;
 }
 
-/* Panel, its upper and lower edge, its capacity (0: none), its peak: for gnuplot, one line each. */
+/* Writes one line for gnuplot: top and bottom edge of the panel, capacity (0: none), time and size
+ * of the peak. */
 static void write_place(const memory *m, FILE *out, uint32_t device, double top, double bottom)
 {
     double peak_time = (double)m->drawn.memory.peak_time[device] / m->time_unit;
@@ -296,7 +303,8 @@ static void write_place(const memory *m, FILE *out, uint32_t device, double top,
             peak_time, in_bytes_unit(m, m->drawn.memory.peak[device]));
 }
 
-/* What stands before the device: which of several it is. */
+/* Writes the text before the device in a heading: the name of the run, "the fullest one", or
+ * nothing. */
 static void name_panel(const memory *m, char *text, size_t size)
 {
     char name[128];
@@ -350,7 +358,8 @@ static void write_bars(memory *m)
     }
 }
 
-/* The one with the largest peak for its capacity; with none, the largest peak. */
+/* Returns the device with the largest ratio of peak to capacity; if capacities are unlimited, the
+ * largest peak. */
 static uint32_t fullest(const memory *m)
 {
     uint32_t best = m->sheet->first_device;
@@ -396,8 +405,8 @@ static void write_parameters(memory *m, double bars_bottom)
     cs_gnuplot_number(m->sheet->job, "tick_step", ceil(24. * m->sheet->n_devices / place));
 }
 
-/* Few devices: panels below each other. Many: the bars above, one panel below. Several runs: a
- * panel of each. */
+/* Lays out the plot. A few devices: panels below each other. Many devices: bars above, one panel
+ * below. Several runs: one panel per run. */
 static void lay_out(memory *runs, double *bars_bottom)
 {
     memory *m = &runs[0];

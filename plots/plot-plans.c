@@ -12,26 +12,28 @@
 
 enum { WIDTH = 640, HEIGHT = 300, ROW = 200, NAMED = 7, GAP = 76 };
 
-/* Strategies with a colour of their own: those whose best plans are the fastest. */
+/* Colours of the strategies whose best plans are the fastest; the last colour is for all others. */
 static const uint32_t colours[NAMED + 1] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
                                             0x56B4E9, 0xCC79A7, 0x101010, 0xAAAAAA};
 
 typedef struct strategy {
     const char *name;
-    double best; /* s, of plans that fit */
+    double best; /* s; step time of the fastest plan that fits */
 } strategy;
 
 typedef struct plans {
     cs_sheet *sheet;
     uint64_t n;
-    const double *times, *peaks, *over, *throughputs; /* NaN where it was not simulated */
+    const double *times, *peaks, *over, *throughputs; /* NaN: not simulated */
     const uint32_t *devices, *front;
-    const char *const *names; /* of strategies */
-    uint32_t *of;             /* per plan: its strategy, by rank */
+    const char *const *names; /* per plan: name of its strategy */
+    /* per plan: rank of its strategy, i.e. index in `strategies`; n_strategies: none of its plans
+     * fits */
+    uint32_t *of;
     strategy *strategies;
     uint32_t n_strategies;
     double most_throughput, least_time, most_time, most_memory;
-    double capacity; /* bytes of a device, where a plan that is shown does not fit; else 0 */
+    double capacity; /* bytes per device, if any plan shown does not fit; otherwise 0 */
     uint32_t least_devices, most_devices;
 } plans;
 
@@ -40,8 +42,8 @@ static bool fits(const plans *p, uint64_t i)
     return isfinite(p->times[i]) && !(p->over[i] > 0);
 }
 
-/* Strategies are told apart by their points as well: gnuplot's numbers, and those that are hollow.
- */
+/* Returns gnuplot's point type of a strategy, so that strategies differ not only by colour; hollow:
+ * the plan does not fit. */
 static int shape_of(uint32_t rank, bool fits)
 {
     static const int full[NAMED + 1] = {7, 5, 9, 13, 11, 15, 7, 5};
@@ -107,7 +109,7 @@ static cs_status rank_strategies(plans *p, cs_error *error)
     return CS_OK;
 }
 
-/* What is shown of times: up to three times the best. */
+/* Finds the ranges of the axes; times are shown up to three times the best. */
 static void find_ranges(plans *p)
 {
     p->least_time = INFINITY;
@@ -133,7 +135,7 @@ static void find_ranges(plans *p)
 
 /* ---- data ---- */
 
-/* The smallest number of devices above `than` that a plan of the strategy has; `than`: there is
+/* Returns the smallest number of devices > `than` among the strategy's plans that fit; `than`:
  * none. */
 static uint32_t next_devices(const plans *p, uint32_t s, uint32_t than)
 {
@@ -144,7 +146,7 @@ static uint32_t next_devices(const plans *p, uint32_t s, uint32_t than)
     return next == UINT32_MAX ? than : next;
 }
 
-/* Per strategy the best throughput on each number of devices, from few to many. */
+/* Writes, per strategy, the best throughput for each number of devices, in ascending order. */
 static void write_best(const plans *p, FILE *out)
 {
     for (uint32_t s = 0; s < p->n_strategies; s++) {
@@ -161,7 +163,7 @@ static void write_best(const plans *p, FILE *out)
 }
 
 typedef struct units {
-    double time, memory; /* s and bytes of a unit */
+    double time, memory; /* units of the axes, in s and bytes */
     const char *time_name, *memory_name;
 } units;
 
@@ -172,7 +174,7 @@ static units units_of(const plans *p)
     return (units){seconds ? 1 : 1e-3, bytes->bytes, seconds ? "s" : "ms", bytes->name};
 }
 
-/* The worst first, so that good ones lie above. */
+/* Writes the plans of the worst strategy first, so that good plans are drawn on top. */
 static void write_plans(const plans *p, FILE *out)
 {
     const units unit = units_of(p);
@@ -202,7 +204,7 @@ static void write_front(const plans *p, FILE *out)
 static FILE *file_of(const plans *p, const char *name)
 {
     FILE *out = cs_gnuplot_file(p->sheet->job, name);
-    fputs("NaN NaN 0 2\n\n", out); /* so that none is empty */
+    fputs("NaN NaN 0 2\n\n", out); /* so that no file is empty */
     return out;
 }
 
@@ -265,8 +267,8 @@ static void lay_out(plans *p)
         sheet->height += ROW;
 }
 
-/* Throughput against devices where there are several numbers of them: at the left, on a narrow
- * sheet above; then time against memory. */
+/* Places the panels. Throughput against devices is on the left (on a narrow sheet: above), if plans
+ * differ in the number of devices; time against memory is on the right (below). */
 static void place_panels(const plans *p)
 {
     const cs_sheet *sheet = p->sheet;

@@ -7,13 +7,13 @@
 
 enum { MOST_LOOKS = 16, TALL_ROW = 44, LOW_ROW = 18, LABEL = 10 };
 
-/* A row is a slot of height 1; boxes leave room between rows. */
+/* Top and bottom of a box within its row, whose height is 1; the rest separates the rows. */
 static const double box_top = 0.06, box_bottom = 0.94;
 
 typedef struct drawing {
     const cs_plot_rows *rows;
     cs_sheet *sheet;
-    double unit;       /* ps */
+    double unit;       /* unit of the time axis, in ps */
     double scale;      /* points per ps */
     double row_height; /* points */
 } drawing;
@@ -37,7 +37,7 @@ static void write_legend(const drawing *d)
     cs_sheet_legend(d->sheet, entries, n + 1);
 }
 
-/* Names and notes get the room that the longest takes; few rows are tall, many are low. */
+/* Makes room for the longest name and note; a few rows are tall, many are low. */
 static void lay_out(drawing *d)
 {
     double names = 0, notes = 0;

@@ -1,9 +1,8 @@
-/* Draws rows of boxes that do not come from a results file: what each of several things does over
- * time.
+/* Draws rows of boxes that do not come from a results file: each row shows what one of several
+ * things does over time.
  *
- * The caller says in words what is drawn (sheet.h's styles: "forward", "transfer") and texts; size,
- * colours and positions are chosen here.
- */
+ * The caller provides texts, and words whose styles (sheet.h: "forward", "transfer") give the
+ * colours of the boxes; sizes and positions are chosen here. */
 #ifndef CS_PLOTS_PLOT_ROWS_H
 #define CS_PLOTS_PLOT_ROWS_H
 
@@ -13,34 +12,34 @@
 #include <stdbool.h>
 
 typedef struct cs_plot_row {
-    const char *name; /* on the left */
-    const char *note; /* on the right; "" for none */
+    const char *name; /* shown on the left */
+    const char *note; /* shown on the right; "": none */
 } cs_plot_row;
 
 typedef struct cs_plot_look {
-    const char *legend; /* what such boxes are */
-    const char *word;   /* its colour */
-    bool dark;          /* a shade of it */
+    const char *legend; /* text in the legend */
+    const char *word;   /* word whose style (sheet.h) gives the colour */
+    bool dark;          /* a darker shade of the colour */
 } cs_plot_look;
 
 typedef struct cs_plot_row_box {
     uint32_t row, look;
     cs_time start, end;
-    char label[16]; /* "" for none; left out where there is no room */
-    char below[16]; /* a second line */
+    char label[16]; /* "": none; omitted if it does not fit */
+    char below[16]; /* second line of the label; "": none */
 } cs_plot_row_box;
 
 typedef struct cs_plot_rows {
-    const char *title, *subtitle, *remark; /* the remark ends the legend */
-    cs_time until;                         /* > 0; the axis is from 0 */
+    const char *title, *subtitle, *remark; /* remark: last entry of the legend */
+    cs_time until;                         /* ps, > 0; the axis starts at 0 */
     uint32_t n_rows, n_looks, n_boxes;
     const cs_plot_row *rows;
     const cs_plot_look *looks;
     const cs_plot_row_box *boxes;
 } cs_plot_rows;
 
-/* Draws into a temporary file and gives it the name `output`, which ends in .svg, .png or .pdf,
- * when complete. CS_USAGE for the name, CS_FAILED for gnuplot, CS_IO. */
+/* Draws into a temporary file and renames it to `output` once it is complete. CS_USAGE if the name
+ * does not end in .svg, .png or .pdf, CS_FAILED if gnuplot fails, CS_IO. */
 CS_MUST_CHECK cs_status cs_plot_rows_draw(const cs_plot_rows *rows, const char *output,
                                           cs_error *error);
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PyTorch's allocator on one device: reserved and allocated memory over the two rounds that it was
- * played for; below it what the segments hold, at the peak of reserved memory, or when an
- * allocation failed. Segments stand one behind the other in rows of equally many bytes, the largest
- * first, those of the small pool last. */
+/* Draws PyTorch's allocator on one device: reserved and allocated memory over the two rounds for
+ * which the run was replayed; below, the contents of the segments at the peak of reserved memory,
+ * or when an allocation failed. Segments follow each other in rows that represent equal numbers of
+ * bytes: the largest first, segments of the small pool last. */
 
 enum {
     MAX_CATEGORIES = 16,
@@ -28,7 +28,7 @@ enum {
 #define ALLOCATED_COLOUR 0xB5D9F0u
 #define RESERVED_COLOUR  0x101010u
 
-/* What is left of a segment's blocks when neighbours that hold the same are one. */
+/* A piece of a segment: neighbouring blocks that hold the same category, merged. */
 typedef struct piece {
     int64_t segment_bytes, segment, address, bytes;
     uint32_t category, small;
@@ -44,16 +44,17 @@ typedef struct device_figures {
 typedef struct segment_plot {
     cs_sheet *sheet;
     device_figures devices;
-    uint32_t device, played; /* that is shown; that was played in its place */
+    /* device: the one shown; played: the device that was replayed in its place */
+    uint32_t device, played;
     bool failed;
-    /* of all devices */
+    /* The following columns cover all devices. */
     const int64_t *time, *allocated, *reserved, *most_allocated, *most_reserved;
     const uint32_t *sample_device;
     uint64_t n_samples;
     const int64_t *segment, *address, *bytes;
     const uint32_t *block_device, *moment, *small, *category;
     uint64_t n_blocks;
-    const char *const *categories; /* the last one is what is free */
+    const char *const *categories; /* the last category is free memory */
     uint32_t n_categories;
     piece *pieces;
     uint32_t n_pieces, cap_pieces, n_segments, n_holes;
@@ -121,7 +122,8 @@ static cs_status read_tables(segment_plot *p, cs_error *error)
     return CS_OK;
 }
 
-/* The one that is asked for; or the first on which an allocation failed, or the fullest. */
+/* Chooses the requested device; otherwise the first device that had a failed allocation, or the
+ * device with the most reserved memory. */
 static cs_status choose_device(segment_plot *p, cs_error *error)
 {
     const cs_plot_options *options = p->sheet->options;
@@ -148,7 +150,7 @@ static cs_status choose_device(segment_plot *p, cs_error *error)
                                 p->device, p->sheet->reader->path);
 }
 
-/* ---- what the segments hold ---- */
+/* ---- contents of the segments ---- */
 
 static bool is_free(const segment_plot *p, const piece *of)
 {
@@ -197,7 +199,8 @@ static int by_segment(const void *a, const void *b)
     return 0;
 }
 
-/* Blocks stand by address in the file. */
+/* Merges the device's blocks, which the file lists by address, into pieces, and sorts these by
+ * segment. */
 static cs_status find_pieces(segment_plot *p, cs_error *error)
 {
     for (uint64_t i = 0; i < p->n_blocks; i++)
@@ -216,9 +219,9 @@ static cs_status find_pieces(segment_plot *p, cs_error *error)
     return CS_OK;
 }
 
-/* ---- in words ---- */
+/* ---- texts ---- */
 
-/* Adds a part if there is room for it. */
+/* Appends a part if there is room for it. */
 static void add_part(const segment_plot *p, char *text, size_t size, const char *part)
 {
     const double room = p->sheet->width - p->sheet->left - CS_SHEET_MARGIN;
@@ -227,7 +230,8 @@ static void add_part(const segment_plot *p, char *text, size_t size, const char 
         snprintf(text + used, size - used, "%s", part);
 }
 
-/* "devices 0-31: reserved 64.54 GB, allocated 63.48 GB at most, capacity 85.9 GB" */
+/* Writes a heading: "devices 0-31: reserved 64.54 GB, allocated 63.48 GB at most, capacity 85.9
+ * GB". */
 static cs_status write_heading(const segment_plot *p, double y, cs_error *error)
 {
     const device_figures *d = &p->devices;
@@ -249,7 +253,7 @@ static cs_status write_heading(const segment_plot *p, double y, cs_error *error)
     return CS_OK;
 }
 
-/* " for forward 3 of stage 1" */
+/* Names the task whose allocation failed: " for forward 3 of stage 1". */
 static cs_status name_task(const segment_plot *p, char *text, size_t size, cs_error *error)
 {
     const uint32_t task = p->devices.failed_task[p->device];
@@ -286,8 +290,9 @@ static cs_status write_failure(const segment_plot *p, double y, cs_error *error)
     return CS_OK;
 }
 
-/* "526 segments at the peak of reserved memory: 1.063 GB free in 571 blocks, the largest 420.3 MB";
- * of a failure what it could have had a part of. */
+/* Describes the segments: "526 segments at the peak of reserved memory: 1.063 GB free in 571
+ * blocks, the largest 420.3 MB". After a failure, describes the free memory that could have served
+ * the allocation. */
 static void write_contents(const segment_plot *p, double y)
 {
     const device_figures *d = &p->devices;
@@ -342,11 +347,11 @@ static void write_legend(const segment_plot *p)
     cs_sheet_legend(p->sheet, entries, n);
 }
 
-/* ---- over time ---- */
+/* ---- memory over time ---- */
 
 typedef struct step {
     cs_time time;
-    double last, high, low; /* bytes: until then; the most and the least since */
+    double last, high, low; /* bytes: most recent value; maximum and minimum within the cell */
     double cell;
     FILE *out;
     bool begun;
@@ -357,7 +362,8 @@ static void write_point(const segment_plot *p, const step *s, cs_time time, doub
     fprintf(s->out, "%.15g %.9g\n", (double)time / p->time_unit, bytes / p->unit->bytes);
 }
 
-/* Of what changes within half a unit of the sheet the most and the least are drawn. */
+/* Adds a step to a curve. Of the changes within half a unit of the sheet, draws only new maxima and
+ * minima. */
 static void write_step(const segment_plot *p, step *s, cs_time time, int64_t most, int64_t then)
 {
     const double scale = 2 * (p->sheet->width - p->sheet->left - p->sheet->right);
@@ -388,7 +394,7 @@ static void write_samples(const segment_plot *p, const char *name, const int64_t
     write_point(p, &s, p->sheet->until, s.last);
 }
 
-/* ---- the segments ---- */
+/* ---- drawing the segments ---- */
 
 static double row_top(const segment_plot *p, uint32_t row)
 {
@@ -396,14 +402,16 @@ static double row_top(const segment_plot *p, uint32_t row)
     return bottom - (p->n_rows - row) * (ROW + ROW_GAP) + ROW_GAP;
 }
 
-/* From one place of the rows to another one, in bytes; cut at the ends of rows. */
+/* Draws a piece from one position to another, in bytes from the start of the rows; splits the piece
+ * at row ends. */
 static void draw_piece(const segment_plot *p, double from, double until, const piece *of)
 {
     const cs_sheet *sheet = p->sheet;
     const double scale = (sheet->width - sheet->left - sheet->right) / p->row_bytes;
     while (from < until) {
         uint32_t row = (uint32_t)fmin(floor(from / p->row_bytes), p->n_rows - 1.);
-        row += row + 1 < p->n_rows && (row + 1) * p->row_bytes <= from; /* rounded */
+        /* corrects rounding errors */
+        row += row + 1 < p->n_rows && (row + 1) * p->row_bytes <= from;
         const double end = row + 1 < p->n_rows ? fmin(until, (row + 1) * p->row_bytes) : until;
         const double left = sheet->left + (from - row * p->row_bytes) * scale;
         const double right = sheet->left + (end - row * p->row_bytes) * scale;
@@ -417,8 +425,8 @@ static void draw_piece(const segment_plot *p, double from, double until, const p
     }
 }
 
-/* A line where a segment begins, a little higher than its row; not where lines would be all that is
- * seen. */
+/* Draws a vertical line where a segment begins, slightly taller than the row; omits lines that
+ * would be too close to each other. */
 static void draw_border(const segment_plot *p, double at, double *last)
 {
     enum { NEAREST = 3 };
@@ -432,7 +440,8 @@ static void draw_border(const segment_plot *p, double at, double *last)
     *last = at;
 }
 
-/* Pieces that are too narrow to be seen are drawn as parts of those before them. */
+/* Draws all pieces. A piece that is too narrow to be seen is drawn as part of the previous piece of
+ * its segment. */
 static void draw_pieces(const segment_plot *p)
 {
     const double narrow =
@@ -451,7 +460,7 @@ static void draw_pieces(const segment_plot *p)
     }
 }
 
-/* Where in them each row begins: "5 GB". */
+/* Labels each row with its start, in bytes from the first row: "5 GB". */
 static void name_rows(const segment_plot *p)
 {
     char text[64];
@@ -502,7 +511,7 @@ static void write_parameters(const segment_plot *p)
     cs_sheet_axis_titles(sheet, x, sheet->width - sheet->left - sheet->right, y, PANEL);
 }
 
-/* The panel over time is below title, legend and a heading; the rows end at the foot. */
+/* Lays out the sheet: title, legend, heading, panel over time; the rows end at the bottom. */
 static cs_status lay_out(segment_plot *p, cs_error *error)
 {
     cs_sheet *sheet = p->sheet;

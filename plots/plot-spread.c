@@ -9,15 +9,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How a figure of repeated runs differs: a row per results file with a point for every run, a box
- * from the lower to the upper quartile with the median in it, and lines to the 5th and the 95th
- * percentile. */
+/* Draws how a metric varies between repeated runs. Each results file has a row: a point per run, a
+ * box from the lower to the upper quartile with a line at the median, and lines to the 5th and the
+ * 95th percentile. */
 
 enum { ROW = 44, HEADING = 16 };
 
 typedef struct spread {
     cs_sheet *sheet;
-    double *values[CS_PLOT_INPUTS_MAX]; /* sorted */
+    double *values[CS_PLOT_INPUTS_MAX]; /* in ascending order */
     uint64_t n[CS_PLOT_INPUTS_MAX];
     double lowest, highest;
     cs_grid_scale unit;
@@ -67,7 +67,7 @@ static cs_status read_run(spread *s, uint32_t r, cs_error *error)
     return CS_OK;
 }
 
-/* Between the two nearest ones by their ranks, as `sim run --runs` prints percentiles. */
+/* Interpolates linearly between the two nearest ranks, as `sim run --runs` does. */
 static double percentile(const spread *s, uint32_t r, double share)
 {
     const double place = share * (double)(s->n[r] - 1);
@@ -77,7 +77,7 @@ static double percentile(const spread *s, uint32_t r, double share)
     return v[below] + (place - (double)below) * (v[above] - v[below]);
 }
 
-/* Points of a row lie above each other, in an order that does not follow their size. */
+/* Writes the points of each row at varying heights, so that neighbouring values do not overlap. */
 static void write_points(const spread *s, FILE *out)
 {
     enum { LEVELS = 7 };
@@ -87,7 +87,7 @@ static void write_points(const spread *s, FILE *out)
                     r + 0.72 + 0.2 * (double)(i * 3 % LEVELS) / (LEVELS - 1));
 }
 
-/* Per row: the percentiles 5, 25, 50, 75, 95, the row, its name. */
+/* Writes, per row: percentiles 5, 25, 50, 75 and 95, row number, name. */
 static void write_boxes(const spread *s, FILE *out)
 {
     static const double shares[] = {0.05, 0.25, 0.5, 0.75, 0.95};

@@ -9,16 +9,16 @@
 
 enum {
     SMALLEST_LABEL = 7, /* units */
-    LABEL_ROOM = 1,     /* units that a box is wider than its label */
-    HEADING = 20,       /* units, of a run among others */
+    LABEL_ROOM = 1,     /* a box must be this many units wider than its label */
+    HEADING = 20,       /* height of a run's heading if there are several runs, in units */
 };
 
-/* Units: what gets a white outline. */
+/* Boxes of at least this width, in units, get a white outline. */
 static const double outlined = 3;
 
 /* ---- lay-out ---- */
 
-/* Where a row begins, in rows: panels have headings. */
+/* Returns the top of a row, in rows, including the headings of panels. */
 static double row_top(const cs_timeline *t, uint32_t row)
 {
     uint32_t p = t->n_panels - 1;
@@ -27,8 +27,8 @@ static double row_top(const cs_timeline *t, uint32_t row)
     return t->panels[p].top + (row - t->panels[p].first_row);
 }
 
-/* Few devices get tall rows, many get rows that still hold their number, hundreds get what is left.
- */
+/* Few devices get tall rows; many get rows just tall enough for their number; hundreds share the
+ * remaining height. */
 static double choose_row_height(const cs_timeline *t)
 {
     const double tallest = t->named ? 22 : 34, n = t->n_rows;
@@ -63,7 +63,7 @@ static bool shows_labels(const cs_timeline *t)
     return false;
 }
 
-/* The font at which the label of every box fits that has room for the smallest. */
+/* Returns the largest font size that still fits every label that fits at SMALLEST_LABEL. */
 static double size_that_fits(const cs_timeline *t)
 {
     double size = CS_SHEET_FONT;
@@ -114,7 +114,8 @@ static void choose_labels(cs_timeline *t)
         t->label_size = fmax(SMALLEST_LABEL, fmin(t->label_size, size_that_fits(t)));
 }
 
-/* The legend comes in between: it says what labels are, where there are any. */
+/* Places the rows twice, before and after writing the legend: the legend mentions labels only if
+ * any fit, and it takes height away from the rows. */
 static void lay_out(cs_timeline *t)
 {
     cs_sheet *sheet = t->sheet;
@@ -132,7 +133,7 @@ static void lay_out(cs_timeline *t)
     choose_labels(t);
 }
 
-/* Names of the rows, and the room that the widest of them takes. */
+/* Makes the left margin wide enough for the widest row name. */
 static void make_room(cs_timeline *t)
 {
     t->sheet->left = 0;
@@ -141,7 +142,8 @@ static void make_room(cs_timeline *t)
             fmax(t->sheet->left, cs_sheet_device_names_room(t->sheet, p, t->panels[p].n_rows));
 }
 
-/* "gpipe: 903.5 ms", "1f1b: 889.3 ms (-1.6 %); OUT OF MEMORY on 1 device" */
+/* Writes a run's heading: "gpipe: 903.5 ms", "1f1b: 889.3 ms (-1.6 %); OUT OF MEMORY on 1
+ * device". */
 static void write_heading(const cs_timeline *t, uint32_t p)
 {
     static const char *const pair[] = {"predicted", "measured"};
@@ -192,10 +194,10 @@ static FILE *file_for(const cs_timeline *t, const cs_timeline_box *b)
     return (double)(b->end - b->start) * t->scale >= outlined ? t->wide : t->narrow;
 }
 
-/* How waits are drawn: gnuplot's pattern of the lines across, 0 for none. */
+/* Returns gnuplot's hatching pattern for a wait; 0: none. */
 static int pattern_of(const cs_timeline *t, const cs_timeline_box *b)
 {
-    enum { SLANTED = 4, GRID = 2 }; /* of cairo and SVG */
+    enum { SLANTED = 4, GRID = 2 }; /* pattern numbers of the cairo and SVG terminals */
     const char *cause = t->kinds[b->kind];
     return strcmp(cause, "messages") == 0 ? SLANTED : strcmp(cause, "collectives") == 0 ? GRID : 0;
 }
@@ -228,13 +230,15 @@ static void write_label(cs_timeline *t, const cs_timeline_box *b)
             cs_colour_on(cs_timeline_colour(t, b)));
 }
 
-/* Boxes narrower than half a unit that begin in the same cell of a few units. They are drawn over
- * the time that they span: each kind as high as its share of that time, so that idle time stays
- * seen. So millions of boxes become a bounded number. */
+/* Consecutive slivers, i.e. boxes narrower than half a unit, that start in the same cell. They are
+ * drawn as one box over the time they span; each kind is as high as its share of that time, so idle
+ * time remains visible. This bounds the number of boxes drawn, even for millions of tasks. */
 typedef struct gathering {
-    cs_timeline_box span; /* of the boxes so far, looking like the first */
+    /* time from the first box to the last so far; other members are from the first box */
+    cs_timeline_box span;
     uint32_t n_boxes;
-    double of_looks[CS_TIMELINE_SHADES * CS_TIMELINE_ALL]; /* ps, by SHADES * kind + shade */
+    /* ps, indexed by SHADES * kind + shade */
+    double of_looks[CS_TIMELINE_SHADES * CS_TIMELINE_ALL];
 } gathering;
 
 static void write_shares(cs_timeline *t, const gathering *g)
@@ -243,7 +247,7 @@ static void write_shares(cs_timeline *t, const gathering *g)
     double bottom = t->bottom[g->span.lane];
     double height = bottom - t->top[g->span.lane], all = (double)(g->span.end - g->span.start);
     for (uint32_t i = 0; i < n_looks; i++)
-        all = fmax(all, g->of_looks[i]); /* transfers may overlap */
+        all = fmax(all, g->of_looks[i]); /* the sum may exceed the span, as transfers may overlap */
     for (uint32_t i = 0; i < n_looks; i++) {
         cs_timeline_box shown = g->span;
         double share = fmin(g->of_looks[i] / all * height, bottom - t->top[shown.lane]);
@@ -295,7 +299,8 @@ static void write_boxes(cs_timeline *t)
     close_cell(t, &g);
 }
 
-/* The rows of devices: what their boxes lie on, and their names as far as there is room. */
+/* Writes the rows of devices, which are the background of the boxes, with as many names as have
+ * room. */
 static void write_rows(const cs_timeline *t, FILE *out)
 {
     const uint32_t step = (uint32_t)ceil((CS_SHEET_FONT + 1) / t->row_height);
@@ -310,12 +315,12 @@ static void write_rows(const cs_timeline *t, FILE *out)
         }
 }
 
-/* ---- the critical path: a line along the boxes of its steps ---- */
+/* ---- critical path: a line along the boxes of its steps ---- */
 
-/* A corner is left out where it is nearer to the one before than can be seen. */
+/* Draws the line; skips a corner that is too close to the previous corner to be seen. */
 typedef struct pen {
     FILE *out;
-    double x, y; /* units, of the last corner */
+    double x, y; /* last corner, in units */
     bool down;
 } pen;
 
@@ -344,7 +349,8 @@ static bool find_place(const cs_timeline *t, uint32_t panel, uint32_t row, doubl
     return true;
 }
 
-/* A step that computes is a line below its box; one that sends leads from device to device. */
+/* Draws a step: a computation as a line below its box, a transfer as a line from device to
+ * device. */
 static void draw_step(cs_timeline *t, uint32_t panel, uint64_t i, pen *p)
 {
     const cs_drawn_tasks *drawn = &t->panels[panel].run.tasks;
@@ -365,7 +371,7 @@ static void draw_step(cs_timeline *t, uint32_t panel, uint64_t i, pen *p)
     corner(t, p, s->end[i] < t->sheet->until ? s->end[i] : t->sheet->until, whole ? to : from);
 }
 
-/* Rows that the steps within what is shown lead across, all together. */
+/* Returns the total number of rows that the path's steps cross within the time range shown. */
 static double rows_crossed(const cs_timeline *t, uint32_t panel)
 {
     const cs_reader_tasks *tasks = &t->panels[panel].run.tasks.is;
@@ -380,11 +386,11 @@ static double rows_crossed(const cs_timeline *t, uint32_t panel)
     return rows;
 }
 
-/* Whether critical paths are drawn, t->path: they would hide what they lead through if they go to
- * and fro between many devices all the time. */
+/* Sets t->path: whether critical paths are drawn. Paths that constantly jump between many devices
+ * would cover the picture, so they are omitted. */
 static void find_paths(cs_timeline *t)
 {
-    const double line = 4, most = 0.25; /* units; of the picture's area */
+    const double line = 4, most = 0.25; /* line width in units; fraction of the picture's area */
     const double width = fmax(t->sheet->width - t->sheet->left - t->sheet->right, 1);
     t->path = !t->named && !t->sheet->options->plain;
     for (uint32_t p = 0; p < t->n_panels && t->path; p++)
@@ -433,7 +439,7 @@ static void write_parameters(cs_timeline *t)
     cs_sheet_time_axis(t->sheet, "device");
 }
 
-/* Chooses a width in which the name of the shortest box fits, if that is not too wide. */
+/* Chooses the width such that the name of the shortest box fits, within limits. */
 static void prepare_names(cs_timeline *t)
 {
     enum { NARROWEST = 320, WIDEST = 1300 };

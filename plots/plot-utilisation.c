@@ -11,40 +11,41 @@
 
 enum {
     HEADING = 20,
-    VALUE_WIDTH = 48,      /* room for "100.0 %" behind a bar */
-    LINK_ROW = 20,         /* least height of a link's row */
-    LINK_NAME_WIDTH = 190, /* longer names are cut */
+    VALUE_WIDTH = 48,      /* room for "100.0 %" after a bar */
+    LINK_ROW = 20,         /* minimum height of a link's row */
+    LINK_NAME_WIDTH = 190, /* longer names are shortened */
     LEAST_LINKS_WIDTH = 160,
 };
 
 typedef struct link_use {
     uint32_t index;
-    uint32_t n; /* links of the same bandwidth that are used as much */
+    uint32_t n; /* number of links with the same bandwidth and the same utilisation */
     double share;
 } link_use;
 
 /* The devices of a run. */
 typedef struct device_use {
     cs_drawn_run drawn;
-    uint32_t n_shown; /* from the sheet's first device on */
-    double first_row; /* where they stand; of several runs there is a heading before them */
+    uint32_t n_shown; /* number of devices shown, from the sheet's first_device on */
+    /* position of the run's first row; with several runs, below the run's heading */
+    double first_row;
 } device_use;
 
 typedef struct utilisation {
     cs_sheet *sheet;
     device_use runs[CS_PLOT_INPUTS_MAX];
-    double n_device_rows;      /* of all runs, with headings */
-    const cs_drawn_links *all; /* of the first run */
-    link_use *links;           /* the most used first */
-    uint32_t n_rows;           /* of links that are used alike */
-    uint32_t n_links;          /* rows that are shown */
-    bool below;                /* links are below the devices, not beside them */
+    double n_device_rows;      /* total of all runs, including headings */
+    const cs_drawn_links *all; /* links of the first run */
+    link_use *links;           /* sorted by utilisation, highest first */
+    uint32_t n_rows;           /* number of groups of equally used links; each group has a row */
+    uint32_t n_links;          /* number of these rows that are shown */
+    bool below;                /* links are shown below the devices instead of next to them */
     double devices_bottom, links_top, links_bottom;
     double row_height, links_left, devices_right;
-    bool one_place; /* of all links that are used */
+    bool one_place; /* all used links are in one node */
 } utilisation;
 
-static const double heading_rows = 0.9; /* rows of devices that the name of a run takes */
+static const double heading_rows = 0.9; /* height of a run's heading, in rows of devices */
 
 /* ---- reading ---- */
 
@@ -72,7 +73,7 @@ static int compare_links(const void *a, const void *b)
     return 0;
 }
 
-/* Links that are used alike share a row: the first of them stands for all. */
+/* Merges links with the same bandwidth and utilisation into one row, represented by the first. */
 static void fold_links(utilisation *u)
 {
     for (uint64_t i = 0; i < u->all->n; i++) {
@@ -90,7 +91,7 @@ static void fold_links(utilisation *u)
     }
 }
 
-/* Whether all links are inside the first "node0/". */
+/* Whether all used links stay within the node of the first link, e.g. "node0/". */
 static bool is_one_place(const utilisation *u)
 {
     const char *slash = u->all->n > 0 ? strchr(u->all->names[0], '/') : NULL;
@@ -156,12 +157,13 @@ static double choose_row_height(double n)
     return n * height > 2400 ? fmax(2400. / n, 2) : height;
 }
 
-/* "node0/gpu7 to node0/plx3" is "node0/gpu7 to plx3"; and "gpu7 to plx3" where there is no other
- * node. Longer names lose their middle: both ends are needed. */
+/* Shortens the name of a link: "node0/gpu7 to node0/plx3" becomes "node0/gpu7 to plx3", or "gpu7 to
+ * plx3" if all links are in one node. If the name is still too long, cuts out its middle, as both
+ * ends are needed. */
 static void shown_name(const utilisation *u, const char *name, char *text, size_t size)
 {
     const char *slash = strchr(name, '/'), *to = strstr(name, " to ");
-    const size_t place = slash ? (size_t)(slash - name) + 1 : 0; /* "node0/" */
+    const size_t place = slash ? (size_t)(slash - name) + 1 : 0; /* length of "node0/" */
     const bool same = to && slash && slash < to && strncmp(to + 4, name, place) == 0;
     const char *from = u->one_place ? name + place : name;
     if (same)
@@ -196,13 +198,13 @@ static double links_left_beside(const utilisation *u)
     return sheet->width - sheet->right - fmax(LEAST_LINKS_WIDTH, 0.22 * sheet->width);
 }
 
-/* How wide the bars of the devices are with the links beside them. */
+/* Returns the width of the devices' bars if the links are next to them. */
 static double devices_width_beside(const utilisation *u)
 {
     return links_left_beside(u) - names_width(u) - 16 - VALUE_WIDTH - u->sheet->left;
 }
 
-/* Beside the devices: as many links as fit. */
+/* Places as many links as fit next to the devices. */
 static void place_beside(utilisation *u, double bottom)
 {
     const cs_sheet *sheet = u->sheet;
@@ -217,11 +219,11 @@ static void place_beside(utilisation *u, double bottom)
     u->devices_right = sheet->left + devices_width_beside(u);
 }
 
-/* Below them, on narrow sheets: some, in a panel of their own. */
+/* Places some links in a separate panel below the devices, for narrow sheets. */
 static void place_below(utilisation *u, double bottom)
 {
     const cs_sheet *sheet = u->sheet;
-    /* of a height that was asked for half is the devices' */
+    /* if the options set the height, devices get half of it */
     const double half = (bottom - sheet->top) / 2 - CS_SHEET_AXIS - HEADING;
     if (sheet->asked_height > 0)
         u->n_links = (uint32_t)fmin(u->n_links, fmax(floor(half / LINK_ROW), 0));
@@ -232,7 +234,7 @@ static void place_below(utilisation *u, double bottom)
     u->links_left = CS_SHEET_MARGIN + names_width(u) + 8;
 }
 
-/* The lower edge of the drawing is that of the devices; what is below it has its own. */
+/* Ends the drawing area at the devices; the links below them have their own bottom edge. */
 static void end_at_devices(utilisation *u)
 {
     u->links_bottom = u->sheet->height - u->sheet->bottom;
@@ -285,7 +287,7 @@ static void write_headings(const utilisation *u)
                   CS_COLOUR_TEXT, text);
 }
 
-/* Below the title: what the bars of links leave out, and how to have it. */
+/* Writes, below the title, which traffic the bars of links omit and how to include it. */
 static void write_delays(const utilisation *u)
 {
     char text[256];
@@ -322,7 +324,7 @@ static void write_device(const utilisation *u, const device_use *of, FILE *bars,
         fprintf(values, "100 %.6g \"%.1f %%\"\n", top + 0.5, compute);
 }
 
-/* Names of as many rows as there is room for. */
+/* Writes the names of as many rows as there is room for. */
 static void write_names(const utilisation *u, uint32_t r, FILE *names)
 {
     const uint32_t step = (uint32_t)ceil((CS_SHEET_FONT + 1) / u->row_height);

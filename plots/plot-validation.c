@@ -11,10 +11,10 @@ enum { WIDTH = 640, LEFT = 70, GAP = 76, NARROW = 420, COLOURS = 7, SYMBOLS = 5 
 static const uint32_t colours[COLOURS] = {0x0072B2, 0xD55E00, 0x009E73, 0xE69F00,
                                           0xCC79A7, 0x56B4E9, 0x101010};
 
-/* gnuplot's points: circle, square, triangle, cross, saltire. */
+/* gnuplot's point types: circle, square, triangle, cross, saltire. */
 static const int symbols[SYMBOLS] = {6, 4, 8, 1, 2};
 
-/* What is held against what, of one panel. */
+/* A pair of columns that a panel compares: predicted and measured. */
 typedef struct measure {
     const char *file;
     const double *predicted, *measured; /* s or bytes */
@@ -24,18 +24,18 @@ enum { TIMES, ALLOCATED, RESERVED, MEASURES };
 
 typedef struct dataset {
     const char *name;
-    uint32_t n; /* points that are drawn */
+    uint32_t n; /* number of points drawn */
 } dataset;
 
 typedef struct validation {
     cs_sheet *sheet;
     uint64_t n;
-    const char *const *names; /* of datasets, per point */
+    const char *const *names; /* per point: name of its dataset */
     measure measures[MEASURES];
     dataset *datasets;
     uint32_t n_datasets, capacity;
-    double least[2], most[2]; /* s; bytes */
-    uint32_t drawn[2];        /* times, peaks */
+    double least[2], most[2]; /* [0]: s; [1]: bytes */
+    uint32_t drawn[2];        /* number of points: [0] times, [1] memory peaks */
 } validation;
 
 static bool is_drawn(const measure *of, uint64_t i)
@@ -60,7 +60,7 @@ static cs_status read_points(validation *v, cs_error *error)
                           error);
 }
 
-/* In the order in which they first occur. */
+/* Counts a point of a dataset; datasets are kept in order of first occurrence. */
 static cs_status count(validation *v, const char *name, cs_error *error)
 {
     uint32_t d = 0;
@@ -160,7 +160,7 @@ static cs_status write_legend(const validation *v, cs_error *error)
     return CS_OK;
 }
 
-/* Panels are squares, beside each other, or on a narrow sheet below each other. */
+/* Places the panels: squares next to each other, or below each other on a narrow sheet. */
 static void place_panels(validation *v)
 {
     static const char *const names[2][4] = {{"left_1", "right_1", "top_1", "bottom_1"},

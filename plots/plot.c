@@ -10,7 +10,7 @@
 
 enum { SMALLEST = 200, LARGEST = 20000 };
 
-/* In the order of the functions below. */
+/* In the same order as `functions` below. */
 static const cs_plot_kind kinds[] = {
     {"timeline", "what each device computes and sends over time"},
     {"boxes", "a small run as papers draw it: named boxes, odd and even mini-batches in two "
@@ -40,10 +40,10 @@ static const cs_plot_kind kinds[] = {
 typedef enum input { RUN, SWEEP, PLANS, VALIDATION, COSTS } input;
 
 static const struct {
-    cs_sheet_function *draw; /* NULL of COSTS, which cs_plot_fit draws */
+    cs_sheet_function *draw; /* NULL for COSTS, which cs_plot_fit draws */
     input reads;
-    bool several; /* runs */
-    bool figure;  /* of a run: takes --value */
+    bool several; /* accepts several runs */
+    bool figure;  /* accepts --value */
 } functions[] = {
     {cs_plot_timeline, RUN, true, false},
     {cs_plot_boxes, RUN, true, false},
@@ -78,9 +78,9 @@ static cs_status find_kind(const char *name, size_t *index, cs_error *error)
     return cs_error_add(error, CS_USAGE, "unknown kind of plot %s", cs_guess_text(&guess));
 }
 
-/* ---- the kind that fits ---- */
+/* ---- the default kind ---- */
 
-/* A line for each of a few values of the second key; colours for many. */
+/* Chooses lines for a few values of the second key, a heatmap for many. */
 static cs_status kind_of_sweep(const cs_plot_options *options, const char **kind, cs_error *error)
 {
     enum { FEW = 7 };
@@ -143,15 +143,16 @@ static cs_status check_input(const cs_plot_options *options, size_t kind, cs_err
     return CS_OK;
 }
 
-/* What is read, of the kind that the plot needs. */
+/* The input files, opened with the reader that the kind of plot needs. */
 typedef struct source {
     cs_reader readers[CS_PLOT_INPUTS_MAX];
     uint32_t n_readers;
     cs_costs costs;
 } source;
 
-/* Equal devices share a row, unless devices are chosen or `boxes` is to show each. An allocator has
- * devices that it was played on for others by itself. */
+/* Opens a run. Equal devices share a row unless devices are selected or `boxes` shows every device.
+ * For `segments` devices are not merged here: the allocator's tables already group devices that
+ * were replayed together. */
 static cs_status open_run(cs_reader *reader, const char *path, const cs_plot_options *options,
                           cs_error *error)
 {

@@ -13,18 +13,21 @@
 #include <strings.h>
 
 enum {
-    SUBTITLE = 34, /* middle of the first line below the title */
+    SUBTITLE = 34, /* vertical centre of the first line below the title */
     LEGEND_LINE = 16,
-    CLOSER = 6, /* how much less than a line the legend is below the last one of the title */
+    /* the legend is this much closer to the title's last line than another line would be */
+    CLOSER = 6,
     SWATCH = 11,
-    HATCH = 6, /* across and down, between slanted lines */
+    HATCH = 6, /* horizontal and vertical distance between slanted lines */
     SWATCH_GAP = 5,
     ENTRY_GAP = 12,
-    LOWEST_AREA = 10,  /* what is drawn below title and legend; without any gnuplot crashes */
-    TITLE_BYTES = 120, /* of a name in the title; longer ones are cut */
+    /* minimum height below title and legend; gnuplot crashes without a drawing area */
+    LOWEST_AREA = 10,
+    TITLE_BYTES = 120, /* maximum length of a name in the title; longer names are cut */
 };
 
-/* Of DejaVu Sans, the widest of the usual sans-serif fonts: in 1/2048 em, from ' ' to '~'. */
+/* Character widths of DejaVu Sans, the widest of the usual sans-serif fonts, in 1/2048 em, from ' '
+ * to '~'. */
 static const uint16_t character_widths[] = {
     651,  821,  942,  1716, 1303, 1946, 1597, 563,  799,  799,  1024, 1716, 651,  739,  651,  690,
     1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 690,  690,  1716, 1716, 1716, 1087,
@@ -33,9 +36,9 @@ static const uint16_t character_widths[] = {
     1024, 1255, 1300, 1126, 1300, 1260, 721,  1300, 1298, 569,  569,  1186, 569,  1995, 1298, 1253,
     1300, 1300, 842,  1067, 803,  1298, 1212, 1675, 1212, 1212, 1075, 1303, 690,  1303, 1716};
 
-/* Okabe and Ito's colours, which people with any kind of colour blindness tell apart ("Color
- * universal design", 2008); those of other collectives are of Tol's ("Colour schemes", 2021).
- * Waiting is grey everywhere. */
+/* Colours of Okabe and Ito, which people with any kind of colour blindness can distinguish ("Color
+ * universal design", 2008); collectives other than all_reduce have colours of Tol ("Colour
+ * schemes", 2021). Waiting is always grey. */
 static const cs_style styles[] = {
     {"forward", 0x56B4E9, false},        {"backward", 0xE69F00, false},
     {"backward_input", 0xD55E00, false}, {"backward_weight", 0x009E73, false},
@@ -89,14 +92,15 @@ uint32_t cs_colour_tint(uint32_t colour, double white)
     return cs_colour_between(colour, 0xFFFFFF, white);
 }
 
-/* Relative luminance, roughly (ITU-R BT.601). */
+/* Returns black on light colours, white on dark ones, by the approximate relative luminance (ITU-R
+ * BT.601). */
 uint32_t cs_colour_on(uint32_t colour)
 {
     uint32_t light = 299 * part(colour, 16) + 587 * part(colour, 8) + 114 * part(colour, 0);
     return light > 115000 ? 0x000000 : 0xFFFFFF;
 }
 
-/* ---- what is shown ---- */
+/* ---- devices and time range shown ---- */
 
 static cs_status count_devices(cs_reader *reader, uint32_t *n, cs_error *error)
 {
@@ -134,7 +138,7 @@ cs_status cs_sheet_shown_devices(const cs_sheet *sheet, uint32_t run, uint32_t *
     return CS_OK;
 }
 
-/* From the start of the first to the end of the last of the chosen mini-batches. */
+/* Chooses the time from the start of the first to the end of the last selected mini-batch. */
 static cs_status choose_mini_batches(cs_sheet *sheet, cs_error *error)
 {
     const uint32_t *batches = NULL;
@@ -193,13 +197,13 @@ double cs_sheet_text_width(const char *text, double size)
     double width = 0;
     for (const char *at = text; *at; at++) {
         const unsigned char c = (unsigned char)*at;
-        if ((c & 0xC0) != 0x80) /* a character of UTF-8 begins */
+        if ((c & 0xC0) != 0x80) /* the first byte of a UTF-8 character */
             width += c >= ' ' && c <= '~' ? character_widths[c - ' '] : OTHER;
     }
     return width / EM * size;
 }
 
-/* gnuplot has no escape for a quote in a data file. */
+/* Replaces double quotes and backslashes, as gnuplot has no escape for a quote in a data file. */
 void cs_sheet_quote(FILE *out, const char *text)
 {
     fputc('"', out);
@@ -224,7 +228,7 @@ void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double
     fprintf(sheet->swatches, "%.2f %.2f %.2f %.2f %u\n", left, right, top, bottom, colour);
 }
 
-/* The lines x + y = 0, HATCH, 2 HATCH, ... of the sheet, as far as they are in the box. */
+/* Draws the lines x + y = 0, HATCH, 2 HATCH, ... of the sheet, clipped to the box. */
 void cs_sheet_hatch(FILE *out, double left, double right, double top, double bottom,
                     uint32_t colour)
 {
@@ -236,7 +240,7 @@ void cs_sheet_hatch(FILE *out, double left, double right, double top, double bot
     }
 }
 
-/* The lines x - y = 0, HATCH, 2 HATCH, ... */
+/* Draws the lines x - y = 0, HATCH, 2 HATCH, ..., clipped to the box. */
 void cs_sheet_hatch_back(FILE *out, double left, double right, double top, double bottom,
                          uint32_t colour)
 {
@@ -257,7 +261,7 @@ void cs_sheet_cross(FILE *out, double left, double right, double top, double bot
 
 void cs_sheet_mark(FILE *out, double x, double y, cs_sheet_sign sign, uint32_t colour)
 {
-    enum { CROSS = 2, RING = 6 }; /* gnuplot's */
+    enum { CROSS = 2, RING = 6 }; /* gnuplot's point types */
     fprintf(out, "%.12g %.12g %d %u\n", x, y,
             sign > CS_SIGN_POINT   ? (int)(sign - CS_SIGN_POINT)
             : sign == CS_SIGN_RING ? RING
@@ -284,7 +288,8 @@ static double swatch_width(const cs_legend_entry *entry)
     return (two ? 2 : 1) * SWATCH + SWATCH_GAP;
 }
 
-/* Lines across a swatch have its other colour where it has one. */
+/* Returns the colour of the lines across a swatch: the entry's other colour if it has one, else
+ * black or white. */
 static uint32_t sign_colour(const cs_legend_entry *entry)
 {
     return entry->other != entry->colour ? entry->other : cs_colour_on(entry->colour);
@@ -306,7 +311,7 @@ static void legend_sign(cs_sheet *sheet, const cs_legend_entry *entry, double x,
         cs_sheet_mark(sheet->marks, x + SWATCH / 2., y, entry->sign, entry->colour);
 }
 
-/* One entry, with the middle of its left side at (x, y). */
+/* Draws one entry; (x, y) is the middle of its left side. */
 static void legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x, double y)
 {
     char words[64];
@@ -346,7 +351,8 @@ static bool continues(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* At least four bytes give way to three dots, as many as have no room: the middle of the text. */
+/* Replaces the middle of a text, i.e. the bytes that do not fit but at least four, by three dots.
+ * Removes only whole characters. */
 void cs_sheet_shorten(char *text, double size, double room)
 {
     const double dots = cs_sheet_text_width("...", size);
@@ -378,8 +384,8 @@ void cs_sheet_shorten(char *text, double size, double room)
     memmove(text + head + 3, text + tail, length - tail + 1);
 }
 
-/* Adds a part to the line below the title, or begins another line; on a narrow sheet no third one.
- */
+/* Appends a part to the line below the title, or starts another line. A narrow sheet has at most
+ * two lines. */
 static void add_part(cs_sheet *sheet, char *line, size_t size, const char *part)
 {
     double room = sheet->width - 2 * CS_SHEET_MARGIN;
@@ -436,7 +442,8 @@ static const char *topology_of(const cs_reader *reader)
     return reader->topology;
 }
 
-/* What several runs are of, as far as they have it in common; headings of each say the rest. */
+/* Adds the schedule and the topology, if all runs have the same; the headings of the runs show the
+ * rest. */
 static void add_common(cs_sheet *sheet, char *line, size_t size)
 {
     char part[3 * TITLE_BYTES];
@@ -450,7 +457,8 @@ static void add_common(cs_sheet *sheet, char *line, size_t size)
         add_part(sheet, line, size, part);
 }
 
-/* The title and a line below it, cut to the width; what the options ask for instead, alone. */
+/* Writes the title, shortened to the width. If the options set a title, writes it instead, and
+ * leaves no room for lines below. */
 static void write_title(cs_sheet *sheet, const char *title)
 {
     char line[3 * TITLE_BYTES];
@@ -463,7 +471,8 @@ static void write_title(cs_sheet *sheet, const char *title)
         sheet->top = *asked ? SUBTITLE - LEGEND_LINE / 2 : CS_SHEET_MARGIN;
 }
 
-/* The last line, which the legend follows more closely than another line would. */
+/* Writes the last line below the title. The legend follows it more closely than another line
+ * would. */
 static void end_title(cs_sheet *sheet, const char *line)
 {
     cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
@@ -519,7 +528,7 @@ void cs_sheet_title_more(cs_sheet *sheet, const char *parts)
 
 /* ---- names of runs, devices and axes ---- */
 
-/* "run" of "results/run.h5" */
+/* Writes the name of a file without folder and suffix: "run" for "results/run.h5". */
 static void file_stem(const char *path, char *text, size_t size)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -634,7 +643,8 @@ char *cs_sheet_time(cs_time time, char *text, size_t size)
 
 /* ---- the sheet ---- */
 
-/* The font of a picture for print, as usual below figures; of others that of the sheet. */
+/* Returns the font size that the options set; otherwise the sheet's, or for print the usual size of
+ * text below figures. */
 static double font_size(const cs_plot_options *options, bool print)
 {
     enum { PRINTED = 8 };
@@ -664,7 +674,7 @@ static cs_sheet empty_sheet(const cs_plot_options *options, cs_reader *reader, c
     };
 }
 
-/* What frame.gp draws. */
+/* Opens the data files that frame.gp draws. */
 static void open_files(cs_sheet *sheet)
 {
     sheet->texts = cs_gnuplot_file(sheet->job, "texts.dat");
@@ -708,7 +718,8 @@ void cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options, cs_gnu
     open_files(sheet);
 }
 
-/* Names of the rows of devices where one stands for several; else their numbers are their names. */
+/* Passes the names of rows to gnuplot if a row may represent several devices; otherwise rows are
+ * named by their device numbers. */
 static cs_status name_devices(const cs_sheet *sheet, cs_error *error)
 {
     const cs_reader *reader = sheet->reader;

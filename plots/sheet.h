@@ -1,11 +1,9 @@
-/* The sheet that a plot is drawn on: what is shown, its size and margins, title, legend and
- * colours.
+/* The sheet of a plot: the data it shows, its size and margins, title, legend and colours.
  *
- * Positions are in units from the upper left corner. A unit is an eleventh of the font size that
- * the options ask for: a larger font makes everything larger, and the sheet so many units smaller.
- * All that is text or legend is placed here, in numbers that gnuplot only draws: texts.dat and
- * swatches.dat of the job, with frame.gp. A kind of plot adds its own data files and program.
- */
+ * Positions are in units, from the upper left corner. A unit is 1/11 of the font size in the
+ * options: a larger font makes everything larger, and the sheet fewer units wide and high. All
+ * texts and legends are placed here, as numbers that gnuplot only has to draw: frame.gp draws
+ * texts.dat and swatches.dat of the job. A kind of plot adds its own data files and program. */
 #ifndef CS_PLOTS_SHEET_H
 #define CS_PLOTS_SHEET_H
 
@@ -17,27 +15,28 @@
 
 typedef struct cs_sheet {
     const cs_plot_options *options;
-    cs_reader *reader;                      /* of the first run, or NULL */
-    cs_reader *readers[CS_PLOT_INPUTS_MAX]; /* of all runs */
+    cs_reader *reader;                      /* first run; NULL: no file */
+    cs_reader *readers[CS_PLOT_INPUTS_MAX]; /* all runs */
     uint32_t n_readers;
-    bool side_by_side; /* of two runs: neither predicts the other */
+    bool side_by_side; /* with two runs: neither is a prediction of the other */
     cs_gnuplot *job;
-    uint32_t first_device, n_devices;           /* that are shown, of the first run */
-    uint32_t out_of_memory[CS_PLOT_INPUTS_MAX]; /* devices of each run, shown or not */
-    cs_time from, until;                        /* that are shown */
-    double zoom;                                /* points or pixels of a unit */
-    const char *time_unit;                      /* of the axis, once it is chosen */
-    double asked_width, asked_height;           /* 0: the kind chooses */
-    double width, height;                       /* height 0: the kind chooses */
-    double left, right, top, bottom;            /* margins around the drawing area */
-    FILE *texts, *swatches, *strokes, *marks;   /* of the job */
+    uint32_t first_device, n_devices; /* devices shown, of the first run */
+    /* per run: number of devices that ran out of memory, shown or not */
+    uint32_t out_of_memory[CS_PLOT_INPUTS_MAX];
+    cs_time from, until;                      /* ps; time range shown */
+    double zoom;                              /* points or pixels per unit */
+    const char *time_unit;                    /* unit of the time axis; NULL until it is chosen */
+    double asked_width, asked_height;         /* units; 0: the kind of plot chooses */
+    double width, height;                     /* units; height 0: the kind of plot chooses */
+    double left, right, top, bottom;          /* units; margins around the drawing area */
+    FILE *texts, *swatches, *strokes, *marks; /* data files of the job */
 } cs_sheet;
 
 enum {
-    CS_SHEET_FONT = 11,   /* of all text that has no size of its own */
-    CS_SHEET_AXIS = 48,   /* height of the numbers and the name of a horizontal axis */
-    CS_SHEET_MARGIN = 10, /* on a side without an axis */
-    CS_SHEET_WIDTH = 640, /* unless asked otherwise: at 8 points of font the width of a page */
+    CS_SHEET_FONT = 11,   /* default font size of texts */
+    CS_SHEET_AXIS = 48,   /* height of the numbers and the title of a horizontal axis */
+    CS_SHEET_MARGIN = 10, /* margin on a side without an axis */
+    CS_SHEET_WIDTH = 640, /* default width; with an 8-point font, the width of a page */
 };
 
 #define CS_COLOUR_IDLE     0xE6E6E6u
@@ -45,97 +44,104 @@ enum {
 #define CS_COLOUR_SUBTITLE 0x505050u
 #define CS_COLOUR_BAD      0xB00020u
 
-/* How a word of the results file (kind, category, use of time) is drawn. Unknown ones get grey. */
+/* Style of a word of the results file: a task kind, memory category or use of time. Unknown words
+ * are grey. */
 typedef struct cs_style {
     const char *word;
     uint32_t colour; /* 0xRRGGBB */
-    bool moves;      /* bytes are moved, nothing is computed */
+    bool moves;      /* tasks move bytes instead of computing */
 } cs_style;
 
 const cs_style *cs_style_of(const char *word);
 
-/* A darker shade of a colour; one between two, the first (0) and the second (1); between it (0) and
- * white (1); black or white, whichever is seen better on it. */
+/* cs_colour_shade returns a darker shade; cs_colour_between a mixture (at 0: the first colour, 1:
+ * the second); cs_colour_tint a mixture with white (white 1); cs_colour_on black or white,
+ * whichever is easier to read on the colour. */
 uint32_t cs_colour_shade(uint32_t colour);
 uint32_t cs_colour_between(uint32_t first, uint32_t second, double at);
 uint32_t cs_colour_tint(uint32_t colour, double white);
 uint32_t cs_colour_on(uint32_t colour);
 
-/* Chooses devices, time and size from the options; of several runs the longest time. */
+/* Chooses devices, time range and size from the options; with several runs, the time range of the
+ * longest. */
 CS_MUST_CHECK cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options,
                                       cs_reader *readers, uint32_t n_readers, cs_gnuplot *job,
                                       cs_error *error);
 
-/* The same for the file of a sweep, or of a search for plans, which has neither devices nor time:
- * the kind writes the title and chooses the size. */
+/* Same, for the file of a sweep or of a search for plans, which has neither devices nor time: the
+ * kind of plot writes the title and chooses the size. */
 CS_MUST_CHECK cs_status cs_sheet_init_sweep(cs_sheet *sheet, const cs_plot_options *options,
                                             cs_reader *reader, cs_gnuplot *job, cs_error *error);
 
-/* Without a file: `options` set only the size, and the kind does the rest. */
+/* Same, without a file: `options` set only the size, and the kind of plot does the rest. */
 void cs_sheet_init_plain(cs_sheet *sheet, const cs_plot_options *options, cs_gnuplot *job);
 
-/* How many devices of a run are shown: the sheet's choice, or what is there of it. */
+/* Sets *n to the number of devices of a run that are shown: the selected devices that the run
+ * has. */
 CS_MUST_CHECK cs_status cs_sheet_shown_devices(const cs_sheet *sheet, uint32_t run, uint32_t *n,
                                                cs_error *error);
 
-/* The title of a run and its figures, once the width is known. */
+/* Writes the title and the main metrics of a run. The sheet's width must be known. */
 void cs_sheet_run_title(cs_sheet *sheet);
 
-/* The name of run i of several, for a heading or a legend: of the scenario, or of the file where
- * scenarios have the same name; schedules where these differ. Returns `text`. */
+/* Writes the name of run i for a heading or a legend: the scenario's name; if all runs share it,
+ * the schedule if schedules differ, otherwise the file's name. Returns `text`. */
 char *cs_sheet_run_name(const cs_sheet *sheet, uint32_t i, char *text, size_t size);
 
-/* The name of a device's row of run i: its number, or what stands for several: "0-63". Returns
- * `text`. */
+/* Writes the name of a device row of run i: the device number, or the devices that the row
+ * represents, "0-63". Returns `text`. */
 char *cs_sheet_device_name(const cs_sheet *sheet, uint32_t run, uint32_t row, char *text,
                            size_t size);
 
-/* Points from the left edge of the sheet that the names of the first n rows of run i need, with
- * that of the axis before them. */
+/* Returns the width, in points, that the names of the first n rows of run i need, including the
+ * axis title to the left of them. */
 double cs_sheet_device_names_room(const cs_sheet *sheet, uint32_t run, uint32_t n);
 
-/* Tells gnuplot the names of the axes, or those that the options ask for instead; they are cut to
- * `room` units. "" for none. */
+/* Passes the axis titles to gnuplot, or the titles that the options set; shortens them to x_room
+ * and y_room units. "": none. */
 void cs_sheet_axis_titles(cs_sheet *sheet, const char *x, double x_room, const char *y,
                           double y_room);
 
-/* The title, and what is below it: parts divided by ", ", in as many lines as they take. */
+/* Writes the title, and below it the subtitle: parts separated by ", ", in as many lines as they
+ * need. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
 
-/* More of what is below a title. Nothing where the options ask for a title of their own. */
+/* Writes further parts below the subtitle; nothing if the options set a title. */
 void cs_sheet_title_more(cs_sheet *sheet, const char *parts);
 
-/* A sign marks points that ran out of memory or failed, not a colour. */
+/* Signs in legends. Points that ran out of memory or failed are marked by signs, not by colours. */
 typedef enum cs_sheet_sign {
     CS_SIGN_NONE,
-    CS_SIGN_HATCHED, /* a swatch with slanted lines across */
-    CS_SIGN_GRID,    /* a swatch with lines slanted both ways */
-    CS_SIGN_CROSSED, /* a swatch with both diagonals */
-    CS_SIGN_RING,    /* in place of a swatch */
+    CS_SIGN_HATCHED, /* swatch with slanted lines across */
+    CS_SIGN_GRID,    /* swatch with lines slanted both ways */
+    CS_SIGN_CROSSED, /* swatch with both diagonals */
+    CS_SIGN_RING,    /* ring instead of a swatch */
     CS_SIGN_CROSS,
-    CS_SIGN_LINE,  /* a dashed line */
-    CS_SIGN_POINT, /* and so many more: gnuplot's point of that number */
+    CS_SIGN_LINE,  /* dashed line */
+    CS_SIGN_POINT, /* CS_SIGN_POINT + n: gnuplot's point type n */
 } cs_sheet_sign;
 
 typedef struct cs_legend_entry {
-    const char *text; /* underscores become spaces */
-    uint32_t colour,
-        other;  /* equal: one swatch of one colour; both 0: a remark, without a swatch */
-    bool exact; /* underscores stay */
+    const char *text; /* underscores become spaces unless `exact` */
+    /* other: if it equals `colour`, there is one swatch; otherwise the colour of a second swatch
+     * or, with a sign, of the sign's lines. Both 0: a remark without a swatch */
+    uint32_t colour, other;
+    bool exact; /* underscores are kept */
     cs_sheet_sign sign;
-    const uint32_t *swatches; /* of more than two colours, instead of the above */
+    const uint32_t *swatches; /* colours of three or more swatches; replace the colours above */
     uint32_t n_swatches;
 } cs_legend_entry;
 
-/* Puts the legend below the title, as many lines as it takes, and moves the top margin below it. */
+/* Writes the legend below the title, in as many lines as it needs, and moves the top margin below
+ * it. */
 void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n);
 
 void cs_sheet_text(cs_sheet *sheet, double x, double y, uint32_t colour, const char *text);
 void cs_sheet_box(cs_sheet *sheet, double left, double right, double top, double bottom,
                   uint32_t colour);
 
-/* Lines across a box, as data of vectors: from x, y by dx, dy, colour. Boxes that touch are hatched
- * as one. */
+/* cs_sheet_hatch and the next two functions write lines across a box as vectors for gnuplot: x, y,
+ * dx, dy, colour. The hatching of adjacent boxes joins up. */
 void cs_sheet_hatch(FILE *out, double left, double right, double top, double bottom,
                     uint32_t colour);
 void cs_sheet_hatch_back(FILE *out, double left, double right, double top, double bottom,
@@ -143,30 +149,32 @@ void cs_sheet_hatch_back(FILE *out, double left, double right, double top, doubl
 void cs_sheet_cross(FILE *out, double left, double right, double top, double bottom,
                     uint32_t colour);
 
-/* A ring or a cross, as data of points: x, y, gnuplot's type of point, colour. */
+/* Writes a ring or a cross as a point for gnuplot: x, y, point type, colour. */
 void cs_sheet_mark(FILE *out, double x, double y, cs_sheet_sign sign, uint32_t colour);
 
-/* The same of a picture over time: "time (ms)" below, and `y` at the left. */
+/* Sets the axis titles of a plot over time: "time (ms)" below, `y` on the left. */
 void cs_sheet_time_axis(cs_sheet *sheet, const char *y);
 
 /* Writes a text as one field of a data file. */
 void cs_sheet_quote(FILE *out, const char *text);
 
-/* An upper bound of the width of a text in points, at a font of `size` points. */
+/* Returns an upper bound of the width of a text, in points, at a font size of `size` points. */
 double cs_sheet_text_width(const char *text, double size);
 
-/* The unit of a time axis over the sheet's range: its picoseconds; its name is set for gnuplot. */
+/* Chooses the unit of the time axis for the sheet's range and sets sheet->time_unit. Returns the
+ * unit in picoseconds. */
 double cs_sheet_time_unit(cs_sheet *sheet);
 
 /* Cuts out the middle of a text, "/schedule/ki...per_stage", until it is at most `room` points
  * wide. */
 void cs_sheet_shorten(char *text, double size, double room);
 
-/* The smallest of 1, 2, 5, 10, ... units of an axis that leaves 24 points between its numbers;
- * `range` units take `length` points. */
+/* Returns the smallest step of 1, 2, 5, 10, ... units that leaves at least 24 points between the
+ * numbers of an axis; `range` units take `length` points. */
 double cs_sheet_tick_step(double range, double length);
 
-/* 1 kB, 1 MB, ...: the largest that is not above `bytes`; decimal, as all output for people. */
+/* A unit of bytes: 1 kB, 1 MB, ... Units are decimal, as in all output for people. cs_byte_unit_of
+ * returns the largest unit that is <= `bytes`. */
 typedef struct cs_byte_unit {
     const char *name;
     double bytes;
@@ -174,22 +182,22 @@ typedef struct cs_byte_unit {
 
 const cs_byte_unit *cs_byte_unit_of(double bytes);
 
-/* "12.3 GB" */
+/* Formats bytes: "12.3 GB". Returns `text`. */
 char *cs_sheet_bytes(int64_t bytes, char *text, size_t size);
 
-/* "4.56 ms" */
+/* Formats a time: "4.56 ms". Returns `text`. */
 char *cs_sheet_time(cs_time time, char *text, size_t size);
 
-/* Tells gnuplot the size and the margins, and runs `program`. */
+/* Passes the size and the margins to gnuplot, and runs `program`. */
 CS_MUST_CHECK cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program,
                                       cs_error *error);
 
-/* The kinds (plot-timeline.c, ...): fill the sheet and the job, and draw. */
+/* The kinds of plots (plot-timeline.c, ...). Each writes the data files of the job, and draws. */
 typedef cs_status cs_sheet_function(cs_sheet *sheet, const char *output, cs_error *error);
 cs_sheet_function cs_plot_timeline, cs_plot_boxes, cs_plot_memory, cs_plot_mean_memory,
     cs_plot_segments, cs_plot_utilisation, cs_plot_spread;
-cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* of sweeps */
-cs_sheet_function cs_plot_plans;                  /* of a search for plans */
-cs_sheet_function cs_plot_validation;             /* of predictions held against measurements */
+cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* for sweeps */
+cs_sheet_function cs_plot_plans;                  /* for a search for plans */
+cs_sheet_function cs_plot_validation;             /* for predictions compared with measurements */
 
 #endif

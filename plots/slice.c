@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The same number as written in decimals and as stored. */
+/* Largest relative difference between a stored number and the same number written in decimals. */
 static const double tolerance = 1e-12;
 
-/* A key: "/schedule/kind" of the dataset "schedule.kind". */
+/* Returns the key of an axis: "/schedule/kind" for the dataset "schedule.kind". */
 static const char *key_of(const cs_reader_array *axis)
 {
     return *axis->long_name ? axis->long_name : axis->name;
@@ -46,7 +46,7 @@ static const char *value_text(const cs_reader_array *axis, uint64_t i, char *tex
                         : axis->texts[i];
 }
 
-/* Which value of the axis the user wrote. */
+/* Finds the index of the axis value that the user wrote. */
 static cs_status find_value(const cs_reader_array *axis, const char *word, uint64_t *index,
                             cs_error *error)
 {
@@ -82,7 +82,7 @@ static cs_status unknown_key(const cs_sheet *sheet, const char *const *names,
     return cs_error_add(error, CS_USAGE, "--at: unknown key %s", cs_guess_text(&guess));
 }
 
-/* The dimension that "key=value" fixes, and at which of its values. */
+/* Finds the dimension that "key=value" fixes, and the index of the value. */
 static cs_status find_place(const cs_sheet *sheet, const char *const *names,
                             const cs_reader_array *array, const char *fixed, uint32_t *dimension,
                             uint64_t *index, cs_error *error)
@@ -104,7 +104,8 @@ static cs_status find_place(const cs_sheet *sheet, const char *const *names,
     return unknown_key(sheet, names, array, key, error);
 }
 
-/* Leaves out a dimension; the last dimension's values follow each other. */
+/* Removes a dimension by fixing it at one index. Arrays are row-major: the last dimension varies
+ * fastest. */
 static cs_status take(const cs_sheet *sheet, const char **names, cs_reader_array *array,
                       uint32_t dimension, uint64_t index, cs_error *error)
 {

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-/* Colours of boxes with names, [0] of mini-batches 0, 2, ... and [1] of 1, 3, ... Kinds differ in
- * lightness, so that they are told apart in grey too: forward is the lightest, then
- * backward_weight, backward with backward_input. Where devices hold several stages, these go from
- * dark to light: kinds do not overlap, but for recompute and what is in no row, which has the last
- * one. */
+/* Colours of boxes with names: [0] for even mini-batches, [1] for odd ones. Kinds differ in
+ * lightness, so they can be distinguished in greyscale: forward is the lightest, then
+ * backward_weight, then backward and backward_input. If devices hold several stages, the stages of
+ * a kind range from dark to light; the ranges of kinds do not overlap, except for recompute and for
+ * unlisted kinds, which use the last row. */
 static const struct {
     const char *kind;
     uint32_t one[2], dark[2], light[2];
@@ -59,8 +59,8 @@ static const char *order_of_chunks(const cs_timeline *t, char *text, size_t size
     return text;
 }
 
-/* Of each kind the first and the last stage's colour, of even and of odd mini-batches; or one of
- * each. */
+/* Writes the legend: for each kind, the colours of the first and the last stage (or one colour if
+ * devices have one stage), for even and for odd mini-batches. */
 static void write_names_legend(cs_timeline *t)
 {
     cs_legend_entry entries[CS_TIMELINE_KINDS];
@@ -100,7 +100,8 @@ static const struct {
     {"flush", "flush", CS_SIGN_NONE},
 };
 
-/* Why devices wait: what is drawn with lines across is told from what is not in any print. */
+/* Adds the causes of waiting to the legend. Hatching distinguishes waits for communication from
+ * other waits even in print. */
 static uint32_t add_causes(const cs_timeline *t, cs_legend_entry *entries)
 {
     uint32_t n = 0;

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Units: what is narrower is drawn together with its neighbours. */
+/* Width, in units, below which a box is drawn together with its neighbours. */
 static const double sliver = 0.5;
 
 /* ---- runs ---- */
 
-/* The numbers of kinds are those of the first run; the others must count alike. */
+/* Checks that all runs number the task kinds like the first run, whose names are used. */
 static cs_status check_alike(const cs_timeline *t, cs_error *error)
 {
     for (uint32_t p = 1; p < t->n_panels; p++) {
@@ -80,7 +80,8 @@ static void mark_stages(const cs_drawn_tasks *of, uint32_t n_devices, cs_timelin
             made->of[(size_t)tasks->device[i] * made->n_stages + tasks->stage[i]] = 1;
 }
 
-/* Numbers the marked ones of each device. Returns the most of a device. */
+/* Numbers the marked stages of each device from 0. Returns the largest number of stages per
+ * device. */
 static uint32_t number_stages(uint32_t n_devices, uint32_t most_chunks, cs_timeline_chunks *made)
 {
     uint32_t most = 0;
@@ -97,8 +98,8 @@ static uint32_t number_stages(uint32_t n_devices, uint32_t most_chunks, cs_timel
     return most;
 }
 
-/* Which of its stages a device computes, so that their boxes can be told apart; without a change
- * where none has two, or where there are too many to tell. */
+/* Finds which stages each device computes, so that their boxes get different shades. Leaves the
+ * panel unchanged if no device has two stages, or if there are too many stages to distinguish. */
 static cs_status find_chunks(cs_timeline *t, cs_timeline_panel *panel, cs_error *error)
 {
     enum { MOST_CHUNKS = 64, MOST_PLACES = 1 << 24 };
@@ -128,7 +129,8 @@ static cs_status find_chunks(cs_timeline *t, cs_timeline_panel *panel, cs_error 
 
 /* ---- boxes ---- */
 
-/* Mini-batches from 0, as everywhere, and micro-batches from A, as papers have them. */
+/* Names a box by its mini-batch, counted from 0 as everywhere, and its micro-batch, counted from A
+ * as in papers. */
 static void name_box(const cs_timeline *t, const cs_reader_tasks *tasks, uint64_t i,
                      cs_timeline_box *made)
 {
@@ -158,7 +160,7 @@ static uint8_t shade_of(const cs_timeline *t, uint32_t panel, uint32_t device, u
     return t->n_chunks ? chunk : odd;
 }
 
-/* The row of a device in the picture; false where it has none. */
+/* Finds the row of a device in the picture; returns false if the device is not shown. */
 static bool find_row(const cs_timeline *t, uint32_t panel, uint32_t device, uint32_t *row)
 {
     const uint32_t first = t->sheet->first_device;
@@ -183,8 +185,8 @@ static cs_time earlier(cs_time a, cs_time b)
     return a < b ? a : b;
 }
 
-/* Transfers are shown at their sender, in one lane towards higher device numbers and one towards
- * lower ones; those of a collective in its colour. */
+/* Transfers are shown on the sender's row: one lane for transfers to higher device numbers, one for
+ * lower. Transfers of a collective have the collective's colour. */
 bool cs_timeline_box_of(const cs_timeline *t, uint32_t panel, uint64_t i, cs_timeline_box *made)
 {
     const cs_drawn_run *run = &t->panels[panel].run;
@@ -236,7 +238,7 @@ bool cs_timeline_is_sliver(const cs_timeline *t, const cs_timeline_box *b)
     return (double)(b->end - b->start) * t->scale < sliver;
 }
 
-/* The sheet is divided into cells of a few units, in which slivers are drawn together. */
+/* The sheet is split into cells a few units wide; slivers of the same cell are drawn together. */
 int64_t cs_timeline_cell_of(const cs_timeline *t, const cs_timeline_box *b)
 {
     return (int64_t)((double)(b->start - t->sheet->from) * t->scale / t->cell);

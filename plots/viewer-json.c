@@ -5,25 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The Trace Event Format (viewer.h). Threads of a device: 0 computes, from 1 on those that send,
- * then those that receive. */
+/* Writes the Trace Event Format (viewer.h). Thread 0 of a device computes; the next threads are its
+ * lanes of sends, followed by its lanes of receives. */
 
 enum { PS_PER_US = 1000000, US_DIGITS = 6, LINE = 1 << 16, SHORT = 64, DIGITS = 20 };
 
-/* An escaped text of the results file. */
+/* A text of the results file, escaped for JSON. */
 typedef struct word {
     char *text;
-    size_t n; /* its length */
+    size_t n; /* length of the text */
 } word;
 
-/* What is to be written is collected here: a run has millions of events of some twenty pieces, and
- * printf would read a format for each. There is always room for SHORT bytes more. */
+/* Buffers the output. A run has millions of events of about twenty pieces each; printf would parse
+ * a format for every piece. The buffer always has room for SHORT more bytes. */
 typedef struct writer {
     const cs_drawn_run *run;
     cs_viewer_out *out;
-    word *kinds, *names; /* names of slices begin with as much of the kind as fits */
+    word *kinds, *names; /* names: the kinds, cut to the length that fits into names of slices */
     word *categories;
-    bool begun; /* an event was written */
+    bool begun; /* an event has been written */
     size_t used;
     char line[LINE];
 } writer;
@@ -34,7 +34,7 @@ static void flush(writer *w)
     w->used = 0;
 }
 
-/* So many of the SHORT bytes behind what is there are to be written as well. */
+/* Advances by n <= SHORT bytes, already stored after the used part of the buffer. */
 static inline void add(writer *w, size_t n)
 {
     w->used += n;
@@ -42,7 +42,7 @@ static inline void add(writer *w, size_t n)
         flush(w);
 }
 
-/* With a length that the compiler knows, a copy is a few moves. */
+/* Writes a literal. Its length is known to the compiler, so the copy is a few moves. */
 #define PUT(w, literal)                                                                            \
     do {                                                                                           \
         _Static_assert(sizeof(literal) <= SHORT, "too long");                                      \
@@ -71,14 +71,14 @@ static void put(writer *w, const char *text)
     put_word(w, &(word){(char *)text, strlen(text)});
 }
 
-/* 00, 01, ..., 99 */
+/* The numbers 00 to 99. */
 static const char pairs[] = "0001020304050607080910111213141516171819"
                             "2021222324252627282930313233343536373839"
                             "4041424344454647484950515253545556575859"
                             "6061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
-/* The digits of the value up to `end`; returns where they begin. */
+/* Writes the digits of a value so that they end before `end`. Returns their start. */
 static inline char *write_digits(char *end, uint64_t value)
 {
     for (; value >= 100; value /= 100)
@@ -90,7 +90,8 @@ static inline char *write_digits(char *end, uint64_t value)
     return end;
 }
 
-/* As many bytes are copied as there may be digits, behind which others are then written. */
+/* Always copies DIGITS bytes, which is faster than a variable length; later output overwrites the
+ * excess. */
 static inline void put_unsigned(writer *w, uint64_t value)
 {
     char digits[2 * DIGITS] = {0};
@@ -111,8 +112,8 @@ static inline void put_signed(writer *w, int64_t value)
     put_unsigned(w, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* A text of the results file, of which at most so many bytes, as a part of one in JSON;
- * allocated. */
+/* Escapes the first `most` bytes of a text for use in a JSON string. Returns allocated memory; NULL
+ * if memory runs out. */
 static char *escape(const char *text, size_t most)
 {
     enum { LONGEST = 6 };
@@ -132,7 +133,7 @@ static char *escape(const char *text, size_t most)
     return made;
 }
 
-/* In microseconds, with all decimals. */
+/* Writes a time in microseconds, with all decimals. */
 static inline void put_time(writer *w, cs_time time)
 {
     const uint64_t size = time < 0 ? -(uint64_t)time : (uint64_t)time;
@@ -162,7 +163,7 @@ static inline void begin_event(writer *w, char phase, uint64_t device, uint32_t 
     w->begun = true;
 }
 
-/* A name of a process or a thread, and its place among the others. */
+/* Writes the name of a process or a thread, and its position among the others. */
 static void name_track(writer *w, const char *track, uint64_t device, uint32_t thread,
                        const char *name, uint64_t position)
 {
@@ -180,7 +181,7 @@ static void name_track(writer *w, const char *track, uint64_t device, uint32_t t
     PUT(w, "}}");
 }
 
-/* An argument that a task may not have. */
+/* Writes an argument unless the task lacks it (UINT32_MAX). */
 #define PUT_ARGUMENT(w, key, value)                                                                \
     do {                                                                                           \
         if ((value) != UINT32_MAX) {                                                               \
@@ -196,7 +197,8 @@ static uint32_t thread_of(const cs_drawn_row *device, const cs_drawn_slice *s)
                                         : 1u + device->sends + s->lane;
 }
 
-/* An arrow leads from what is sent to what is received; both are bound to the slices around. */
+/* Writes one end of the arrow from the send to the receive of a message; viewers attach it to the
+ * enclosing slice. */
 static void write_flow(writer *w, uint64_t device, uint32_t thread, const cs_drawn_slice *s)
 {
     begin_event(w, s->side == CS_DRAWN_SENDS ? 's' : 'f', device, thread);
@@ -209,7 +211,8 @@ static void write_flow(writer *w, uint64_t device, uint32_t thread, const cs_dra
     PUT(w, "}");
 }
 
-/* Named as in pictures: by the micro-batch, what belongs to none by the mini-batch. */
+/* Writes a slice, named as in pictures: by the micro-batch, or by the mini-batch if it belongs to
+ * no micro-batch. */
 static void write_slice(writer *w, uint64_t device, const cs_drawn_slice *s)
 {
     const cs_drawn_run *run = w->run;
@@ -285,7 +288,8 @@ static void write_device(writer *w, uint64_t device)
     write_capacity(w, device, w->run->reader->makespan);
 }
 
-/* All categories that the device ever has, so that viewers stack them. */
+/* Writes a memory sample with all categories that the device ever uses, so that viewers stack
+ * them. */
 static void write_counter(writer *w, uint32_t device, cs_time time, const int64_t *live)
 {
     const cs_drawn_run *run = w->run;
@@ -309,7 +313,8 @@ static void write_counter(writer *w, uint32_t device, cs_time time, const int64_
     PUT(w, "}}");
 }
 
-/* Samples of one instant and device follow each other, and become one event. */
+/* Writes the memory samples. Samples of the same time and device, which are consecutive, are merged
+ * into one event. */
 static void write_memory(writer *w, int64_t *live)
 {
     const cs_drawn_run *run = w->run;
@@ -330,7 +335,7 @@ static void free_words(word *words, uint32_t n)
     free(words);
 }
 
-/* NULL when memory runs out. */
+/* Escapes n words. NULL if memory runs out. */
 static word *escape_all(const char *const *words, uint32_t n, size_t most)
 {
     word *made = calloc((size_t)n + 1, sizeof(*made));

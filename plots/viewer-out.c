@@ -8,21 +8,22 @@
 
 enum { BUFFER = 1 << 18 };
 
-/* Compressing takes as long as making the trace: a thread of its own compresses one buffer while
- * the other one is filled. */
+/* Compressing takes as long as producing the trace, so a separate thread compresses one buffer
+ * while the other one is being filled. */
 struct cs_viewer_out {
     FILE *stream;
     bool compressed;
-    int failure; /* errno, or 0; of the thread while it has a buffer */
+    /* errno of the first failure, or 0; accessed only by the thread while it has a buffer */
+    int failure;
     z_stream zlib;
-    size_t used; /* of the buffer that is being filled */
-    int filling; /* which one that is */
+    size_t used; /* bytes in the buffer that is being filled */
+    int filling; /* index of this buffer */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int packing;    /* the buffer that the thread has, or -1 */
-    size_t to_pack; /* bytes in it */
-    bool last;      /* nothing comes after it */
+    int packing;    /* index of the buffer that the thread compresses; -1: none */
+    size_t to_pack; /* bytes in this buffer */
+    bool last;      /* it is the last buffer */
     unsigned char buffers[2][BUFFER], packed[BUFFER];
 };
 
@@ -96,7 +97,7 @@ cs_viewer_out *cs_viewer_out_create(FILE *stream, bool compressed)
     return out;
 }
 
-/* Gives the thread what was filled, once it is done with the other buffer. */
+/* Passes the filled buffer to the thread once the thread has finished the other one. */
 static void hand_over(cs_viewer_out *out, bool last)
 {
     pthread_mutex_lock(&out->lock);

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Perfetto's own format: a Trace is a list of TracePackets, each of a sequence of packets. Field
- * numbers are those of protos/perfetto/trace in Perfetto's sources (trace_packet,
+/* Writes Perfetto's own format: a Trace is a list of TracePackets, and each packet belongs to a
+ * sequence. Field numbers are from protos/perfetto/trace in Perfetto's sources (trace_packet,
  * trace_packet_defaults, clock_snapshot, track_event/track_event, track_descriptor,
  * process_descriptor, counter_descriptor, debug_annotation, interned_data).
  *
- * Descriptors of tracks are one sequence. Each track is another one: its first packet says that it
- * begins, that events without a track are of this one, and that times count from the event before
- * (an incremental clock of the sequence). Names, categories and names of arguments are interned: a
- * packet of the sequence brings them before the first one that uses their number. Times are whole
- * nanoseconds. */
+ * The descriptors of all tracks form one sequence; the events of each track form another. The
+ * first packet of a track's sequence begins the sequence, makes this track the default of its
+ * events, and makes their times relative to the previous event (an incremental clock of the
+ * sequence). Names, categories and argument names are interned: a packet of the sequence defines
+ * each of them before the first packet that uses its number. Times are whole nanoseconds. */
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2 }; /* wire types */
 
@@ -80,7 +80,7 @@ enum argument {
     N_ARGUMENTS
 };
 
-/* A message that is being made. Texts are cut so that all that one packet has fits. */
+/* A message under construction. Texts are cut so that a whole packet fits. */
 enum { MESSAGE = 512, TEXT = 120 };
 
 typedef struct message {
@@ -91,18 +91,21 @@ typedef struct message {
 typedef struct writer {
     const cs_drawn_run *run;
     cs_viewer_out *out;
-    bool begun;         /* a packet of a descriptor was written */
-    uint64_t *named;    /* by kind and number: the track to whose reader the name is known */
-    uint32_t n_numbers; /* of names of a kind */
-    uint64_t *tracks;   /* per device: of its process, the next ones are its lanes and counters */
-    uint64_t *times;    /* per track: ns, of its latest event */
-    cs_drawn_slice *sorted; /* room for the slices of a device */
-    uint64_t *places;       /* per track of a device: where its slices go */
+    bool begun; /* a descriptor packet has been written */
+    /* per kind and number: uuid of the latest track that interned the name; 0: none */
+    uint64_t *named;
+    uint32_t n_numbers; /* numbers per kind */
+    /* per device: uuid of its process track; the uuids of its lanes and counters follow */
+    uint64_t *tracks;
+    uint64_t *times;        /* per track: time of its latest event, in ns */
+    cs_drawn_slice *sorted; /* buffer for the slices of a device */
+    uint64_t *places;       /* per track of a device: index in `sorted` for its next slice */
 } writer;
 
-enum { DESCRIPTORS = 1 }; /* a sequence; that of a track is the next of its uuid */
+/* sequence of the descriptors; the sequence of a track is its uuid + DESCRIPTORS */
+enum { DESCRIPTORS = 1 };
 
-/* ---- the wire ---- */
+/* ---- wire format ---- */
 
 static void put_varint(message *m, uint64_t value)
 {
@@ -143,7 +146,7 @@ static void put_message(message *m, uint32_t field, const message *inner)
     put_bytes(m, field, inner->bytes, inner->size);
 }
 
-/* A packet is a field of the Trace, which is the file. */
+/* Writes a packet as a field of the Trace, which is the whole file. */
 static void write_packet(writer *w, message *packet, uint64_t sequence, uint64_t flags)
 {
     message head;
@@ -182,7 +185,7 @@ static void put_clock(message *clocks, uint64_t id, bool incremental)
     put_message(clocks, CLOCKS_CLOCK, &clock);
 }
 
-/* The sequence of a track: its clock is 0 when that of the machine is. */
+/* Begins the sequence of a track. Its clock is 0 when the machine's clock is 0. */
 static void begin_sequence(writer *w, uint64_t track)
 {
     message packet, clocks, defaults, event;
@@ -226,7 +229,7 @@ static void write_words(writer *w, uint64_t track)
         write_interned(w, track, INTERNED_CATEGORY, k + 1, w->run->tasks.is.kinds[k]);
 }
 
-/* The number of a slice's name, made known when it is new to the track. */
+/* Returns the number of a slice's name; interns the name if it is new to the track. */
 static uint64_t name_of(writer *w, uint64_t track, uint32_t task, uint32_t kind)
 {
     const uint32_t number = cs_drawn_number(w->run, task), last = w->n_numbers - 1;
@@ -240,8 +243,7 @@ static uint64_t name_of(writer *w, uint64_t track, uint32_t task, uint32_t kind)
     return place + 1;
 }
 
-/* ---- tracks: of a device its process, then what computes, sends, receives, and its counters
- * ---- */
+/* ---- tracks of a device: the process, then computations, sends, receives and counters ---- */
 
 static uint64_t track_of(const writer *w, uint64_t device, const cs_drawn_slice *s)
 {
@@ -268,7 +270,8 @@ static void write_process(writer *w, uint64_t device)
     char name[48];
     track.size = process.size = 0;
     cs_drawn_row_name(w->run, device, name, sizeof(name));
-    put_number(&process, PROCESS_PID, w->run->rows[device].device + 1ULL); /* 0 is no process */
+    /* process id 0 is invalid */
+    put_number(&process, PROCESS_PID, w->run->rows[device].device + 1ULL);
     put_text(&process, PROCESS_NAME, name);
     put_number(&track, TRACK_UUID, w->tracks[device]);
     put_message(&track, TRACK_PROCESS, &process);
@@ -321,7 +324,7 @@ static void write_tracks(writer *w, uint64_t device)
 
 /* ---- events ---- */
 
-/* Events of a track are in order of time. */
+/* Writes an event. The events of a track must be in order of time. */
 static void write_event(writer *w, uint64_t track, cs_time time, const message *event)
 {
     const uint64_t now = ((uint64_t)time + PS_PER_NS / 2) / PS_PER_NS;
@@ -338,13 +341,14 @@ static void put_argument(message *event, enum argument argument, uint64_t value)
     if (value == UINT32_MAX && argument != ARG_BYTES)
         return;
     put_varint(event, EVENT_ANNOTATION << 3 | BYTES);
-    const uint32_t length = event->size++; /* below 128: one byte */
+    const uint32_t length = event->size++; /* the length is below 128, so one byte */
     put_number(event, ARGUMENT_NAME, argument + 1);
     put_number(event, ARGUMENT_UINT, value);
     event->bytes[length] = (unsigned char)(event->size - length - 1);
 }
 
-/* What the receiving end of a message need not say once more: its arrow has the task. */
+/* Writes the arguments of a task. The receiving end of a message omits them, as its arrow
+ * identifies the task. */
 static void put_arguments(const cs_drawn_run *run, uint32_t task, message *event)
 {
     put_argument(event, ARG_TASK, task);
@@ -355,7 +359,8 @@ static void put_arguments(const cs_drawn_run *run, uint32_t task, message *event
                  run->tasks.version[task]);
 }
 
-/* The arrow of a message has the number of its task, counted from 1. */
+/* Writes the arguments and the arrow of a message. The arrow's id is the task's number, counted
+ * from 1. */
 static void put_message_of(const cs_drawn_run *run, const cs_drawn_slice *s, message *event)
 {
     const bool sends = s->side == CS_DRAWN_SENDS;
@@ -402,8 +407,8 @@ static uint64_t lanes_of(const cs_drawn_row *d)
     return 1 + (uint64_t)d->sends + d->receives;
 }
 
-/* The slices of a device track by track, each in order of time: what follows each other is alike,
- * and packs well. */
+/* Sorts the slices of a device by track; within a track they stay in order of time. Similar slices
+ * then follow each other, which compresses well. */
 static void sort_slices(writer *w, uint64_t device)
 {
     const cs_drawn_row *d = &w->run->rows[device];
@@ -434,7 +439,8 @@ static void write_device(writer *w, uint64_t device)
                 w->run->memory.capacity[device]);
 }
 
-/* Numbers of tracks; *n: of them all. Room for the device that needs most. */
+/* Assigns uuids to tracks and sets *n to the first unused one; allocates buffers for the device
+ * that needs most. */
 static bool number_tracks(writer *w, uint64_t *n)
 {
     const cs_drawn_run *run = w->run;
@@ -461,7 +467,7 @@ static bool prepare(writer *w)
         const uint32_t number = cs_drawn_number(run, (uint32_t)i);
         w->n_numbers = number >= w->n_numbers && number < UINT32_MAX ? number + 1 : w->n_numbers;
     }
-    w->n_numbers++; /* of what belongs to none */
+    w->n_numbers++; /* one more, for tasks without a number */
     w->named = calloc((size_t)w->n_numbers * run->tasks.is.n_kinds + 1, sizeof(*w->named));
     if (!w->named || !number_tracks(w, &n))
         return false;
@@ -469,7 +475,8 @@ static bool prepare(writer *w)
     return w->times != NULL;
 }
 
-/* Counter by counter: what follows each other is alike, as of slices. */
+/* Writes the counters one after the other: similar samples then follow each other, which compresses
+ * well. */
 static void write_counters(writer *w)
 {
     const cs_drawn_run *run = w->run;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "micro_batches" becomes "micro-batches": such words have a hyphen, others a blank. */
+/* Turns a name into words: "micro_batches" becomes "micro-batches"; after "micro", "mini" and "all"
+ * comes a hyphen, after other words a space. */
 static void write_words(const char *name, size_t length, char *text, size_t size)
 {
     static const char *const joined[] = {"micro", "mini", "all"};
@@ -61,10 +62,11 @@ char *cs_words_of_figure(const char *key, char *text, size_t size)
     return text;
 }
 
-/* Names that say nothing without what they are of, and names that the field calls otherwise. */
+/* Names that are meaningless without the previous part of the key, and names that have a different
+ * usual wording. */
 static const struct {
     const char *name;
-    const char *words; /* NULL: the name before says it, "schedule" of /schedule/kind */
+    const char *words; /* NULL: use the previous part of the key, "schedule" in /schedule/kind */
 } known[] = {
     {"kind", NULL},
     {"batch_size", "batch size (samples)"},

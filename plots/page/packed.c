@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* All first bytes, then all second ones, ... */
+/* Stores the first bytes of all numbers, then all second bytes, and so on. */
 static void shuffle(unsigned char *out, const unsigned char *values, size_t cell, uint64_t rows)
 {
     for (size_t b = 0; b < cell; b++)

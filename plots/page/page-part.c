@@ -44,14 +44,14 @@ cs_status cs_page_part_end(cs_page_part *part, cs_error *error)
     return CS_OK;
 }
 
-/* JSON in a script element: no "<" of a text can end the element. */
+/* Writes JSON in a script element. Escapes "<", so that no text can end the element. */
 static void write_json(const char *json, FILE *out)
 {
     for (size_t left = strlen(json), n; left > 0; json += n, left -= n) {
         n = cs_text_character(json, left);
         if (*json == '<')
             fputs("\\u003c", out);
-        else if (n == 0) /* of a file's name, which need not be UTF-8 */
+        else if (n == 0) /* names of files need not be UTF-8 */
             fputc('?', out);
         else
             fwrite(json, 1, n, out);

@@ -13,7 +13,7 @@ enum { POINT_FITS, POINT_OUT_OF_MEMORY, POINT_EMPTY };
 typedef struct points {
     cs_reader *reader;
     cs_page_part *part;
-    const char *group; /* of the datasets, "" or "plans/" */
+    const char *group; /* prefix of the paths of the datasets: "" or "plans/" */
     cJSON *fields;
     uint64_t n;
     const char *const *axes;
@@ -22,7 +22,7 @@ typedef struct points {
 
 /* ---- fields ---- */
 
-/* A field's names and unit; figures of runs have those of the figure table. */
+/* Adds a field with its names and unit; metrics of runs have the names of the metric table. */
 static cJSON *add_field(points *p, const char *name, const cs_reader_array *array, bool key)
 {
     const cs_run_figure *figure = key ? NULL : cs_run_figure_find(name);
@@ -52,7 +52,7 @@ static cs_status add_texts(points *p, cJSON *field, const char *const *texts, cs
     return CS_OK;
 }
 
-/* Words of a coded column. */
+/* Adds the words of a coded column; nothing if the column is not coded. */
 static void add_meanings(points *p, cJSON *field, const char *path)
 {
     const char *const *meanings;
@@ -60,7 +60,7 @@ static void add_meanings(points *p, cJSON *field, const char *path)
     cs_error none;
     cs_error_init(&none);
     if (cs_reader_meanings(p->reader, path, &meanings, &n, &none) != CS_OK)
-        return; /* a number */
+        return; /* not coded: plain numbers */
     cJSON *list = cJSON_CreateStringArray(meanings, (int)n);
     if (!list || !cJSON_AddItemToObject(field, "words", list)) {
         cJSON_Delete(list);
@@ -68,7 +68,7 @@ static void add_meanings(points *p, cJSON *field, const char *path)
     }
 }
 
-/* A dataset with a value per point. */
+/* Adds a dataset that has one value per point; ignores others. */
 static cs_status add_values(points *p, const char *name, cs_error *error)
 {
     char path[256];
@@ -79,9 +79,9 @@ static cs_status add_values(points *p, const char *name, cs_error *error)
     for (uint32_t d = 0; d < array.rank; d++)
         n *= array.sizes[d];
     if (n != p->n)
-        return CS_OK; /* not of points: the scale of a dimension */
+        return CS_OK; /* not one per point: the values of a key */
     if (!array.values && !array.texts)
-        return CS_OK; /* texts of several dimensions are not read */
+        return CS_OK; /* texts with several dimensions are not read */
     cJSON *field = add_field(p, name, &array, false);
     if (array.texts)
         return add_texts(p, field, array.texts, error);
@@ -91,8 +91,8 @@ static cs_status add_values(points *p, const char *name, cs_error *error)
 
 /* ---- sweeps ---- */
 
-/* Of a grid each value of a key stands for as many points, `run`, one after the other, as the keys
- * behind it have values together. */
+/* Adds a key. In a grid, each value of the key holds for `run` consecutive points, where `run` is
+ * the product of the numbers of values of the later keys. */
 static cs_status add_key(points *p, const char *name, uint64_t run, cs_error *error)
 {
     cs_reader_array array;
@@ -147,7 +147,7 @@ static bool is_axis(const points *p, const char *name)
     return found;
 }
 
-/* What became of each point: `over` above 0 is out of memory, a `time` that is not finite empty. */
+/* Adds the state of each point: out of memory if `over` > 0, empty if `time` is not finite. */
 static cs_status add_states(points *p, const char *over, const char *time, cs_error *error)
 {
     cs_reader_array above, times;
@@ -214,7 +214,7 @@ static cs_status read_plans(points *p, cs_error *error)
     return add_states(p, "plans/over_capacity", "plans/step_time", error);
 }
 
-/* ---- both ---- */
+/* ---- sweeps and plans ---- */
 
 typedef cs_status open_file(cs_reader *reader, const char *path, cs_error *error);
 typedef cs_status read_file(points *p, cs_error *error);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run that is being written. */
+/* A run that is being written to a page. */
 typedef struct made {
     cs_reader *reader;
     cs_page_part *part;
@@ -17,7 +17,7 @@ typedef struct made {
     cs_drawn_run drawn;
 } made;
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static void add_figure(made *m, cJSON *list, const cs_run_figure *figure, double value)
 {
@@ -32,7 +32,7 @@ static void add_figure(made *m, cJSON *list, const cs_run_figure *figure, double
     cs_page_add_flag(m->json, row, "main", (figure->shown & CS_SHOWN_MAIN) != 0);
 }
 
-/* Those that the file knows. */
+/* Adds the metrics that the file has. */
 static void add_figures(made *m, int64_t peak)
 {
     cJSON *list = cs_page_add_list(m->json, m->json->root, "figures");
@@ -153,7 +153,7 @@ static cs_status pack_tables(made *m, cs_error *error)
     return cs_page_part_pack(m->part, m->reader, waits, error);
 }
 
-/* Memory, device by device. */
+/* Packs the memory samples, device by device. */
 static cs_status pack_memory(made *m, cs_error *error)
 {
     const cs_drawn_memory *memory = &m->drawn.memory;
@@ -182,29 +182,29 @@ static cs_status pack_memory(made *m, cs_error *error)
     return status;
 }
 
-/* ---- lanes: of each row one of what it computes and one of what it sends, with sums for when more
- * is in view than pixels ---- */
+/* ---- lanes: one per row for computations, one for sends, with sums for overviews ---- */
 
-/* A lane with more tasks than PLAIN has levels: its time in BINS equal bins, in FINER times as many,
- * ..., up to about as many as tasks. */
+/* Levels of a lane with more than PLAIN tasks: the run's time is split into BINS equal bins, then
+ * into FINER times as many, and so on, up to about one bin per task. */
 enum { PLAIN = 512, BINS = 1024, FINER = 4 };
 
 typedef struct lane {
     uint32_t row;
     bool sends;
-    uint64_t first, n; /* in `order` */
-    uint64_t bin;      /* of the coarsest level; the next one follows it */
+    uint64_t first, n; /* range in `order` */
+    uint64_t bin;      /* first bin of the coarsest level; the finer levels follow it */
     uint32_t n_levels;
 } lane;
 
 typedef struct lanes {
-    uint32_t *order; /* ids of the tasks that took time, by lane, start, end and id */
+    uint32_t *order; /* ids of the tasks that took time, sorted by lane, start, end and id */
     uint64_t n;
-    lane *of; /* those with tasks */
+    lane *of; /* lanes that have tasks */
     uint32_t n_lanes;
-    uint8_t *bin_kind;  /* per bin: the origin of tasks that has most of its time */
-    uint8_t *bin_share; /* share of its time that any task takes, in 255ths; overlaps count once
-                         * more */
+    uint8_t *bin_kind; /* per bin: the origin (tasks/origin) that takes most of the bin's time */
+    /* per bin: fraction of its time that tasks take, in 255ths; overlapping tasks add up, to at
+     * most 255 */
+    uint8_t *bin_share;
     uint64_t n_bins;
 } lanes;
 
@@ -213,7 +213,7 @@ static uint64_t bins_of(uint32_t level)
     return (uint64_t)BINS << 2 * level;
 }
 
-/* Coarse to fine; the finest has about a bin per task. */
+/* Returns the number of levels, from coarse to fine; the finest has about one bin per task. */
 static uint32_t levels_of(uint64_t n)
 {
     if (n <= PLAIN)
@@ -224,8 +224,8 @@ static uint32_t levels_of(uint64_t n)
     return levels;
 }
 
-/* Lists the slices of a row on one side: a lane, if there are any. A task that took no time cannot
- * be seen. */
+/* Lists the slices of a row on one side as a lane, unless there are none. Tasks that took no time
+ * are skipped, as they are invisible. */
 static void list_lane(const cs_drawn_run *run, uint32_t row, uint32_t side, lanes *all)
 {
     const cs_drawn_row *of = &run->rows[row];
@@ -245,7 +245,8 @@ static void list_lane(const cs_drawn_run *run, uint32_t row, uint32_t side, lane
     all->of[all->n_lanes++] = one;
 }
 
-/* Adds what [start, end) of a task takes of each bin, in bins. `sums` has n_kinds per bin. */
+/* Adds the time that a task takes in each bin; `start` and `end` are in bins. `sums` has n_kinds
+ * elements per bin. */
 static void add_task(double start, double end, uint64_t n_bins, uint32_t kind, uint32_t n_kinds,
                      float *sums)
 {
@@ -355,7 +356,7 @@ static cs_status pack_lanes(made *m, cs_error *error)
     return status;
 }
 
-/* ---- links, and the ages of weights ---- */
+/* ---- links and staleness of weights ---- */
 
 static void add_links(made *m)
 {
@@ -370,7 +371,7 @@ static void add_links(made *m)
     }
 }
 
-/* How busy the busiest of them were over time; files of earlier versions do not say. */
+/* Packs the utilisation of the busiest links over time; files of earlier versions lack it. */
 static cs_status pack_link_use(made *m, cs_error *error)
 {
     static const cs_page_column columns[] = {
@@ -402,7 +403,7 @@ static cs_status pack_staleness(made *m, cs_error *error)
     return cs_page_part_pack(m->part, m->reader, columns, error);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
 static cs_status write_run(made *m, cs_error *error)
 {

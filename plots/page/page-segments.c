@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Columns of /allocator, under the same names in the objects. */
+/* Columns of /allocator; the objects use the same names. */
 static const char *const figures[] = {
     "peak_allocated", "peak_reserved", "peak_time",   "segments",    "retries",
     "failures",       "failed_bytes",  "failed_time", "failed_free", "failed_largest",
@@ -82,7 +82,7 @@ static cs_status pack_tables(cs_reader *reader, cs_page_part *run, cs_error *err
     return cs_page_part_pack(run, reader, columns, error);
 }
 
-/* Samples stand by device. */
+/* Relies on the samples being grouped by device. */
 cs_status cs_page_segments_read(cs_reader *reader, cs_page_part *run, cs_error *error)
 {
     devices d;

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that a page shows: runs; or what one sweep or search has, and then runs of its
+/* Everything that a page shows: runs, or one sweep or search followed by runs of some of its
  * points. */
 typedef struct contents {
     cs_page_part parts[1 + CS_PAGE_RUNS_MAX];
     size_t n;
-    bool points; /* the first part */
+    bool points; /* the first part holds points */
 } contents;
 
 static void write_html(const char *text, FILE *out)
@@ -90,7 +90,7 @@ static cs_status write_file(const contents *all, const char *output, cs_error *e
     return status;
 }
 
-/* The first file may be one of points. */
+/* Reads all files; the first may be a sweep or search. */
 static cs_status read_all(const char *const *inputs, contents *all, cs_error *error)
 {
     char format[64];
