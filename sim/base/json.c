@@ -124,6 +124,8 @@ cs_error *cs_json_warnings(const cs_json_place *place)
 
 cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_error *error)
 {
+    if (from->status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
     for (const char *line = from->text; *line;) {
         const size_t length = strcspn(line, "\n");
         (void)cs_json_invalid(place, error, "%.*s", (int)length, line);

@@ -18,9 +18,12 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->users = calloc((size_t)n_links + 1, sizeof(*network->users));
     network->fifo.now.time = -1;
     network->fifo.idle_from = calloc((size_t)n_links + 1, sizeof(*network->fifo.idle_from));
-    network->links = aligned_alloc(CS_CACHE_LINE, ((size_t)n_links + 1) * CS_CACHE_LINE);
     if (!network->class_room || !network->class_bounds || !network->users ||
-        !network->fifo.idle_from || !network->links)
+        !network->fifo.idle_from)
+        return false;
+    /* last, because links that exist are expected to be set */
+    network->links = aligned_alloc(CS_CACHE_LINE, ((size_t)n_links + 1) * CS_CACHE_LINE);
+    if (!network->links)
         return false;
     const uintptr_t past = (uintptr_t)network->class_room % CS_CACHE_LINE;
     network->classes =

@@ -139,7 +139,7 @@ static cs_status load_type(reading *r, const char *file)
     const char *of = cJSON_GetStringValue(cs_json_member(r->type, "family"));
     r->name = is_file ? text_of(cs_json_member(r->type, "name")) : name;
     if (cs_zoo_find(of ? of : "", &r->arena, &r->family, &why) != CS_OK)
-        return cs_json_invalid(&family, r->error, "%s", why.text);
+        return cs_json_pass_on(&family, &why, r->error);
     r->params = cs_arena_alloc(&r->arena, 1, r->family->params_size);
     if (!r->params)
         return cs_error_no_memory(r->error);

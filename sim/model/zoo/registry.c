@@ -132,7 +132,7 @@ static cs_status read_model(const cJSON *root, const char *path, cs_arena *arena
     } else if (!of.family) {
         return cs_json_invalid(&file, error, "missing key \"family\"");
     } else if (cs_zoo_find(of.family, arena, family, &why) != CS_OK) {
-        return cs_json_invalid(&key, error, "%s", why.text);
+        return cs_json_pass_on(&key, &why, error);
     }
     return cs_zoo_defaults(*family, of.parameters, &parameters, arena, fields, error);
 }
@@ -153,6 +153,8 @@ static cs_status find(const char *name, const char *from, cs_arena *arena,
         *fields = (*family)->fields;
         return CS_OK;
     }
+    if (known == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
     if (!model && !is_file)
         return known;
     CS_TRY(cs_facts_load(&cs_model_kind, name, from, &root, error));

@@ -105,11 +105,10 @@ static cs_status build_network(const cs_workload *workload, const cs_json_place 
     cs_error why;
     cs_arena_init(&arena);
     cs_error_init(&why);
-    const bool known = cs_zoo_find(workload->name, &arena, &family, &why) == CS_OK ||
-                       cs_facts_find(&cs_model_kind, workload->name);
+    const cs_status found = cs_zoo_find(workload->name, &arena, &family, &why);
     cs_arena_finish(&arena);
-    if (!known)
-        return cs_json_invalid(&name, error, "%s", why.text);
+    if (found == CS_NO_MEMORY || (found != CS_OK && !cs_facts_find(&cs_model_kind, workload->name)))
+        return cs_json_pass_on(&name, &why, error);
     return cs_zoo_build(workload->name, NULL, workload->parameters, &parameters, net, error);
 }
 
