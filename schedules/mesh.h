@@ -66,9 +66,8 @@ typedef struct cs_mesh {
     bool placed;
     bool planned;        /* whether a plan may put any number of stages on a device */
     const cs_grid *grid; /* grid of each rank; NULL: a rank is one device */
-    const uint32_t
-        *devices; /* place i of rank r is devices[r * n_places + i]; NULL: rank r is device
-                              * r */
+    /* place i of rank r is devices[r * n_places + i]; NULL: rank r is device r */
+    const uint32_t *devices;
 } cs_mesh;
 
 cs_mesh cs_mesh_make(const cs_schedule *schedule, const void *params, uint32_t n_devices);
