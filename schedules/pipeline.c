@@ -72,9 +72,8 @@ typedef struct pipeline {
     /* per stage and update of the span, if any stage is replicated: first member of its all-reduce,
      * or CS_NONE */
     uint32_t *reductions;
-    uint32_t
-        /* per tie and all-reduce (stride `max_tied`): first member in this span, or CS_NONE */
-        *tied;
+    /* per tie and all-reduce (stride `max_tied`): first member in this span, or CS_NONE */
+    uint32_t *tied;
     uint32_t max_tied;
 } pipeline;
 
