@@ -21,9 +21,9 @@
  * time is below all known times: this shows what more memory would gain.
  *
  * The answers are therefore the same as if all candidates were simulated, with any number of
- * threads. If a budget runs out, the answers come from the candidates simulated by then. A budget is
- * used up: the search stops when the remaining time is needed to examine the rows, and continues if
- * they took less.
+ * threads. If a budget runs out, the answers come from the candidates simulated by then. A budget
+ * is used up: the search stops when the remaining time is needed to examine the rows, and continues
+ * if they took less.
  *
  * The plans of the top are then simulated in full, to see how they spend their time, and again with
  * links and devices that are faster and slower than described.
