@@ -81,8 +81,9 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
     return cs_forms_add(forms, &made, error);
 }
 
-/* After its P-th forward, stage 0 waits once every P micro-batches for messages to pass down the
- * pipeline and back (derivation: schedules/README.md). */
+/* Adds a makespan with round trips: after its P-th forward, stage 0 waits once every P
+ * micro-batches for messages to pass down the pipeline and back (derivation:
+ * schedules/README.md). */
 static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
                                  cs_error *error)
 {
@@ -96,10 +97,11 @@ static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *tim
     return add_makespan(job, times, 2 * (P - 1 + (M - 1) * (P - 1) / P), &form, forms, error);
 }
 
-/* Eager. Between a stage's forward and backward of a micro-batch lie at least (P - s)(f + b) of
- * work and 2c(P - 1 - s) of latency, and its 2(P - s) - 1 micro-batches in flight keep it busy for
- * (2(P - s) - 1)(f + b). So if 2c <= f + b it never waits between its first and last backward, and
- * latency counts once on the way down and once on the way back. */
+/* Adds the makespan of the eager order. Between a stage's forward and backward of a micro-batch
+ * there are at least (P - s)(f + b) of work and 2c(P - 1 - s) of latency, and its 2(P - s) - 1
+ * micro-batches in flight keep it busy for (2(P - s) - 1)(f + b). So if 2c <= f + b it never waits
+ * between its first and last backward, and latency counts once on the way down and once on the way
+ * back. */
 static cs_status add_eager_makespan(const cs_job *job, const cs_pipeline_times *times,
                                     cs_forms *forms, cs_error *error)
 {

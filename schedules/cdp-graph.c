@@ -52,7 +52,7 @@ typedef struct generator {
     uint32_t *tokens;     /* zero, per stage: task and device of its latest use */
     uint32_t *token_at;
     uint32_t *chain; /* per micro-batch: task that its next task waits for */
-    /* per micro-batch: its second task, after which the next micro-batch starts */
+    /* per micro-batch: its second task; the next micro-batch starts after it */
     uint32_t *second;
 } generator;
 
@@ -87,8 +87,9 @@ cs_time cs_cdp_interval(const cs_job *job, const cs_cdp_params *params, cs_cdp_r
     return cs_time_mul(T, job->iterations, &last) ? T / params->n : 0;
 }
 
-/* The backward of the last micro-batch of t - 1 on stage j (from 0) makes theta_t, in step 2Nt + 2N
- * - 3 - j. Micro-batch i starts its forward there in step 2Nt + 2i + j. */
+/* Whether a micro-batch reads the older version (cdp.h). The backward of the last micro-batch of t
+ * - 1 on stage j (from 0) makes theta_t, in step 2Nt + 2N - 3 - j. Micro-batch i starts its forward
+ * there in step 2Nt + 2i + j. */
 bool cs_cdp_lags(cs_cdp_rule rule, uint32_t n, uint32_t i, uint32_t j)
 {
     return rule == CS_CDP_V1 || (rule != CS_CDP_DP && i + j + 1 < n);
@@ -111,7 +112,7 @@ static holder *holder_of(const generator *c, uint32_t j, uint32_t at)
     return &c->holders[(size_t)j * c->N + at];
 }
 
-/* Version that micro-batch g reads on stage j. */
+/* Returns the version that micro-batch g reads on stage j. */
 static uint32_t wanted(const generator *c, uint32_t g, uint32_t j)
 {
     uint32_t t = g / c->N;
@@ -147,7 +148,7 @@ static int64_t states_bytes(const generator *c, uint32_t j)
            cs_optimizer_bytes(c->job, weights, c->job->stages[j].matrix_bytes);
 }
 
-/* Bytes of activations that the end of a backward frees. */
+/* Returns the bytes of activations that the end of a backward frees. */
 static int64_t freed_activations(const generator *c, uint32_t j)
 {
     int64_t bytes = 0;
@@ -158,8 +159,8 @@ static int64_t freed_activations(const generator *c, uint32_t j)
     return bytes;
 }
 
-/* Sharded: adds the weights and gradients that a device holds of a stage it does not keep, while it
- * computes. */
+/* Adds the weights and gradients that a device borrows while it computes (sharded): those of a
+ * stage that it does not keep. */
 static void borrow(const generator *c, bool backward, uint32_t j, uint32_t device)
 {
     int64_t bytes = c->job->stages[j].weight_bytes;
@@ -268,9 +269,9 @@ static uint32_t add_message(const generator *c, cargo what, uint32_t j, uint32_t
 
 /* ---- versions ---- */
 
-/* v1 and v2: reads a fixed version, held from the forward to the backward, so that it stays
- * although a newer one arrives. With v1, the first read may also come after the next version was
- * made. */
+/* Makes policies for v1 and v2, which read a fixed version. It is held from the forward to the
+ * backward, so that it stays although a newer one arrives. With v1, the first read may also come
+ * after the next version was made. */
 static void fix_versions(const generator *c, uint32_t j, uint32_t at)
 {
     holder *held = holder_of(c, j, at);
@@ -430,8 +431,8 @@ static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t ta
     own(c, j, g, made);
 }
 
-/* DP: all-reduces stages [first, end), which the same devices hold, after the last backward; then
- * every device updates. */
+/* Ends a mini-batch of DP: all-reduces stages [first, end), which the same devices hold, after the
+ * last backward; then every device updates. */
 static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t collective,
                    uint32_t t)
 {
@@ -450,8 +451,8 @@ static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t co
 
 /* ---- tasks ---- */
 
-/* Holder that uses stage j in the time step after `step`, or CS_NONE. A forward is followed by a
- * backward and vice versa, except at the ends of the run. */
+/* Returns the holder that uses stage j in the time step after `step`, or CS_NONE. A forward is
+ * followed by a backward and vice versa, except at the ends of the run. */
 static uint32_t next_user(const generator *c, uint32_t j, uint32_t g, bool backward)
 {
     for (uint32_t ahead = 1; ahead <= 2 * c->N; ahead++) {
@@ -494,7 +495,7 @@ static uint32_t send_result(const generator *c, uint32_t g, uint32_t k, uint32_t
                        g % n_holders(c, next), g, task);
 }
 
-/* Zero: adds the message that brings the states from their last user. */
+/* Adds the message that brings the states from their last user (zero). */
 static uint32_t bring_states(const generator *c, uint32_t j, uint32_t at, uint32_t g)
 {
     if (c->tokens[j] == CS_NONE || c->token_at[j] == at)
@@ -584,8 +585,8 @@ static uint32_t make_rooted(const generator *c, cs_kind kind, uint32_t j)
                                  kind == CS_REDUCE ? stage->gradient_bytes : stage->weight_bytes);
 }
 
-/* Adds one run of the collective, in which member `rank` follows task chain[g] of the micro-batch g
- * on that rank. Returns the first member. */
+/* Adds one run of the collective. Its member `rank` follows task chain[g] of the micro-batch g on
+ * that rank. Returns the first member. */
 static uint32_t add_rooted(const generator *c, uint32_t collective, uint32_t j, uint32_t item)
 {
     uint32_t first =
@@ -595,7 +596,7 @@ static uint32_t add_rooted(const generator *c, uint32_t collective, uint32_t j, 
     return first;
 }
 
-/* Sharded: adds task k of all micro-batches of mini-batch t on stage j. The stage's weights are
+/* Adds task k of all micro-batches of mini-batch t on stage j (sharded). The stage's weights are
  * broadcast before it; after a backward, gradients are summed at the device that keeps the stage.
  * Returns that device's part of the sum. */
 static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, const uint32_t *sums,
@@ -613,8 +614,9 @@ static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, cons
     return k < c->N ? CS_NONE : add_rooted(c, sums[j], j, first_g);
 }
 
-/* ZeRO-DP: every device updates the stages it keeps after the last backward. Nothing is prefetched:
- * a broadcast begins when the previous step has ended, just as `zero` passes states on. */
+/* Adds all tasks of ZeRO-DP: every device updates the stages it keeps after the last backward.
+ * Nothing is prefetched: a broadcast begins when the previous step has ended, just as `zero` passes
+ * states on. */
 static void add_all_sharded(const generator *c)
 {
     uint32_t broadcasts[CS_CDP_LARGEST], sums[CS_CDP_LARGEST], summed[CS_CDP_LARGEST];

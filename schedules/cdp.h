@@ -54,14 +54,14 @@ typedef struct cs_cdp_params {
 
 enum { CS_CDP_LARGEST = 128 }; /* maximum N; some tables have N^3 entries */
 
-/* D_j: number of holders of a stage. */
+/* Returns D_j, the number of holders of a stage. */
 uint32_t cs_cdp_holders(const cs_cdp_params *params, cs_cdp_rule rule, uint32_t stage);
 
 /* Whether micro-batch i of mini-batch t reads theta_{t-1} on stage j, not theta_t. For "freshest":
  * how versions are passed on, as in v2. */
 bool cs_cdp_lags(cs_cdp_rule rule, uint32_t n, uint32_t i, uint32_t j);
 
-/* T/N if micro-batches start by the clock, else 0. */
+/* Returns T/N if micro-batches start by the clock, else 0. */
 cs_time cs_cdp_interval(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule);
 
 CS_MUST_CHECK cs_status cs_cdp_generate(const cs_job *job, const cs_cdp_params *params,

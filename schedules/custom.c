@@ -72,7 +72,7 @@ static cs_status place_stages(custom_params *params, const cs_json_place *place,
     return CS_OK;
 }
 
-/* The only stage of a device, or CS_NONE. */
+/* Returns the only stage of a device, or CS_NONE. */
 static uint32_t only_stage(const custom_params *params, uint32_t device)
 {
     uint32_t found = CS_NONE;

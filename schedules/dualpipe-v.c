@@ -93,7 +93,7 @@ static void warm_up(dual_list *l, uint32_t behind)
     l->splits = false;
 }
 
-/* The first pass of the cool-down to be split is a B' on odd devices and a B on even ones. */
+/* Adds the cool-down. Its first pass to be split is a B' on odd devices and a B on even ones. */
 static void cool_down(dual_list *l, uint32_t behind)
 {
     const uint32_t n = l->made->device + 1, middle = n / 2;
@@ -164,7 +164,8 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_PEAK_ACTIVATIONS, "2P + 1 activations of a stage"},
     {0}};
 
-/* Observed, not proven: schedules/README.md. Returns false on overflow. */
+/* Computes the idle time of a device, by a formula that was observed, not proven
+ * (schedules/README.md). Returns false on overflow. */
 static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, cs_time *bubble)
 {
     const cs_time f = times->forward, b = times->input, w = times->weight;
@@ -199,7 +200,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
                         error);
 }
 
-/* As in the source's table, where a pair takes F&B until both results exist. */
+/* Adds the bubble of the source's table, in which a pair takes F&B until both results exist. */
 static cs_status add_bubble(const cs_job *job, const cs_pipeline_times *times, cs_time batch,
                             cs_forms *forms, cs_error *error)
 {

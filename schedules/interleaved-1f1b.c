@@ -68,7 +68,7 @@ static groups groups_of(uint32_t P, uint32_t M)
     return rest == 0 ? (groups){M / n, n} : (groups){M / n + 1, rest};
 }
 
-/* Number of forwards of a device before its first backward. */
+/* Returns the number of forwards of a device before its first backward. */
 static uint32_t warm_up(uint32_t P, uint32_t v, uint32_t M, uint32_t device)
 {
     uint64_t all = (uint64_t)v * M, group = groups_of(P, M).large;
@@ -76,7 +76,7 @@ static uint32_t warm_up(uint32_t P, uint32_t v, uint32_t M, uint32_t device)
     return (uint32_t)(first < all ? first : all);
 }
 
-/* The k-th forward of a device, or with `backward` its k-th backward. */
+/* Returns the k-th forward of a device, or with `backward` its k-th backward. */
 static cs_pipeline_step visit(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
                               bool backward)
 {

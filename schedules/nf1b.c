@@ -102,14 +102,15 @@ static const char *reading(const void *params)
                                : "a mini-batch's backward as one of each micro-batch in turn";
 }
 
-/* Sum over the layers that a worker's backward computes at once. */
+/* Returns the sum over the layers that a worker's backward computes at once. */
 static const cs_layer_sum *computed_at_once(const cs_job *job, const nf1b_params *params,
                                             uint32_t worker)
 {
     return takes_whole(params) ? &job->whole[worker] : &job->stages[worker];
 }
 
-/* Time of a mini-batch's backward with its update, at speed 1. Returns false if it overflows. */
+/* Computes the time of a mini-batch's backward with its update, at speed 1. Returns false if it
+ * overflows. */
 static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                           cs_time *time)
 {
@@ -130,8 +131,8 @@ static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t
 
 /* ---- versions ---- */
 
-/* Version policy of one worker's forwards or backwards: the version that the choosing worker
- * picked. */
+/* Makes the version policy of one worker's forwards or backwards: they read the version that the
+ * choosing worker picked. */
 static cs_policy follow(uint32_t note, bool by_batch, bool notional)
 {
     return (cs_policy){.read = CS_READ_REGISTER,
@@ -161,9 +162,9 @@ static void set_policy(const generator *g, uint32_t cls, const cs_policy *policy
     cs_builder_set_policy(g->builder, cls, cs_builder_policy(g->builder, policy));
 }
 
-/* Worker 1 picks the version for all forwards of a micro-batch, worker W for the backward of a
- * mini-batch. A slot keeps every version that may still be picked; a strict reader may pick the
- * version before it. */
+/* Makes policies for a common choice: worker 1 picks the version for all forwards of a micro-batch,
+ * worker W for the backward of a mini-batch. A slot keeps every version that may still be picked; a
+ * strict reader may pick the version before it. */
 static void choose_together(const generator *g, bool notional)
 {
     uint32_t forward = cs_builder_register(g->builder), backward = cs_builder_register(g->builder);
@@ -206,7 +207,8 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
                                         .weights = g->slots[worker]});
 }
 
-/* The backward frees everything that the mini-batch's micro-batches have saved and sent. */
+/* Makes the class of a backward, which frees everything that the mini-batch's micro-batches have
+ * saved and sent. */
 static uint32_t make_backward(const generator *g, uint32_t worker, cs_time duration)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
@@ -331,9 +333,9 @@ static cs_status add_all(generator *g, cs_error *error)
     return status;
 }
 
-/* Checks strict readers. Such a reader may want the version before the current instant, which a
- * slot keeps over one update only, so no second update may happen at that instant. The version is
- * picked by worker 1 for all, or by each worker for itself. */
+/* Checks strict readers. Such a reader may want the version before the current instant. A slot
+ * keeps that version over one update only, so no second update may happen at that instant. The
+ * version is picked by worker 1 for all workers, or by each worker separately. */
 static cs_status check_strict(const cs_job *job, const nf1b_params *params,
                               const cs_json_place *place, cs_error *error)
 {
@@ -353,7 +355,8 @@ static cs_status check_strict(const cs_job *job, const nf1b_params *params,
     return CS_OK;
 }
 
-/* `workers` matches the devices here unless it leaves the number to the platform. */
+/* Checks the job. `workers` matches the devices here unless it leaves the number to the
+ * platform. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
@@ -379,7 +382,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 
 /* ---- without a limit in flight ---- */
 
-/* Time of a mini-batch on a worker, N f + b. Returns false if it overflows. */
+/* Computes the time of a mini-batch on a worker, N f + b. Returns false if it overflows. */
 static bool worker_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                         cs_time *forwards, cs_time *all)
 {
@@ -450,8 +453,8 @@ static nf1b_times times_of(const cs_job *job, const nf1b_params *params)
     return times;
 }
 
-/* The smallest k with k * period >= path, or > path if an update that ends at that very instant is
- * not visible (nf1b.md). */
+/* Returns the smallest k with k * period >= path, or > path if an update that ends at that very
+ * instant is not visible (nf1b.md). */
 static int64_t derived_difference(const cs_job *job, const nf1b_params *params,
                                   const nf1b_times *times)
 {

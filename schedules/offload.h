@@ -30,14 +30,14 @@ typedef struct cs_stage_offload {
     int64_t *bytes;    /* per number below n: size of the copy */
 } cs_stage_offload;
 
-/* `sums` has one entry per layer of the stage. cs_stage_offload_finish must be called, even after
- * failure. CS_NO_MEMORY. */
+/* Finds the activations that a stage offloads. `sums` has one entry per layer of the stage.
+ * cs_stage_offload_finish must be called, even after failure. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_stage_offload_init(const cs_job *job, uint32_t stage,
                                               const cs_layer_sum *sums, cs_stage_offload *made,
                                               cs_error *error);
 void cs_stage_offload_finish(cs_stage_offload *offload);
 
-/* Time of a copy; less than 2^62 ps for all jobs that job.c accepts. */
+/* Returns the time of a copy; less than 2^62 ps for all jobs that job.c accepts. */
 cs_time cs_offload_time(const cs_job *job, int64_t bytes);
 
 #endif

@@ -22,7 +22,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* Replicas share a micro-batch, because the paper replicates whole pipelines. */
+/* Lets replicas share a micro-batch, because the paper replicates whole pipelines. */
 static cs_replicas replicas(const void *params)
 {
     (void)params;

@@ -54,8 +54,8 @@ static void stash(cs_builder *builder, uint32_t slot, cs_stage_policies *made)
         &(cs_policy){.read = CS_READ_REGISTER, .reads = note, .writes = CS_NONE, .drops = true});
 }
 
-/* Register 0 has, for each mini-batch, the version at its injection. All stages hold that version
- * from then on. */
+/* Makes the policies of vertical sync. Register 0 has, for each mini-batch, the version at its
+ * injection. All stages hold that version from then on. */
 static void synchronise(const cs_job *job, cs_builder *builder, const uint32_t *slots,
                         uint32_t stage, cs_stage_policies *made)
 {
@@ -143,8 +143,8 @@ static cs_status add_versions(const cs_job *job, const cs_pipeline_times *times,
     return status;
 }
 
-/* Time per mini-batch of the slowest stage; its replicas work on different mini-batches if
- * `turns`. */
+/* Returns the time per mini-batch of the slowest stage; its replicas work on different mini-batches
+ * if `turns`. */
 static cs_time slowest_stage(const cs_job *job, bool turns)
 {
     cs_time slowest = 0;

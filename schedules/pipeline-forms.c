@@ -13,7 +13,8 @@ bool cs_pipeline_replicated(const cs_job *job)
     return job->plan->n_devices > job->plan->n_stages;
 }
 
-/* Speed of a stage's slowest device; sets `alike` if all are equally fast. */
+/* Returns the speed of a stage's slowest device; sets `alike` to whether all are equally
+ * fast. */
 static double slowest(const cs_job *job, uint32_t stage, bool *alike)
 {
     const cs_stage *of = &job->plan->stages[stage];
@@ -142,7 +143,7 @@ bool cs_pipeline_no_network(const cs_job *job)
     return job->equal_messages && job->latency == 0 && isinf(job->bandwidth);
 }
 
-/* time * count, saturating. */
+/* Returns time * count, saturating. */
 static int64_t times_count(cs_time time, int64_t count)
 {
     cs_time product;

@@ -82,8 +82,8 @@ static bool has_grid(const pipeline *p)
     return p->job->plan->grid != NULL;
 }
 
-/* Which of n replicas takes the micro-batch. Avoids the division if n is 1: it would take as long
- * as the rest of a step. */
+/* Returns which of n replicas takes the micro-batch. Avoids the division if n is 1: it would take
+ * as long as the rest of a step. */
 static uint32_t turn(uint32_t micro, uint32_t n)
 {
     return n == 1 ? 0 : micro % n;
@@ -95,7 +95,7 @@ static inline holders holders_of(const pipeline *p, uint32_t stage, uint32_t mic
     return p->shares ? all : (holders){all.first + turn(micro, all.n), 1};
 }
 
-/* List with the steps of a stage and micro-batch. */
+/* Returns the list with the steps of a stage and micro-batch. */
 static uint32_t list_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
     return p->options->list_of ? p->options->list_of(&p->shape, stage)
@@ -138,8 +138,8 @@ static bool waits_for(pipeline *p, const cs_pipeline_step *step, cs_pipeline_ste
 
 enum { SHOWN = 8, STEP_BYTES = 48, LINK_BYTES = 4 * STEP_BYTES };
 
-/* Text such as "B0 of stage 1". Halves of a backward have the letters of custom schedules, B and
- * W. */
+/* Writes a text such as "B0 of stage 1". Halves of a backward have the letters of custom schedules,
+ * B and W. */
 static const char *describe(const cs_pipeline_step *step, char text[STEP_BYTES])
 {
     const char *symbol = step->kind == CS_FORWARD           ? "F"
@@ -209,13 +209,13 @@ static pairs pairs_of(const pipeline *p, uint32_t boundary, uint32_t micro)
     return p->shares ? (pairs){all->pairs, all->n} : (pairs){&all->pairs[turn(micro, all->n)], 1};
 }
 
-/* Index of a replica among the tasks of one micro-batch on a stage. */
+/* Returns the index of a replica among the tasks of one micro-batch on a stage. */
 static uint32_t part(const pipeline *p, uint32_t replica)
 {
     return p->shares ? replica : 0;
 }
 
-/* Task of a step of the latest pass, on one of the holders that it was added for. */
+/* Returns the task of a step of the latest pass, on one of the holders that it was added for. */
 static uint32_t task_of(const pipeline *p, holders on, uint32_t step, uint32_t i)
 {
     return p->tasks[(size_t)step * on.n + i];
@@ -449,8 +449,8 @@ static uint32_t *reduction_of(const pipeline *p, uint32_t stage, uint32_t number
     return &p->reductions[(size_t)stage * p->n_micros + number];
 }
 
-/* A holder's member of the all-reduce before its next update. The first holder to ask adds all
- * members. */
+/* Returns a holder's member of the all-reduce before its next update. The first holder to ask adds
+ * all members. */
 static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t item)
 {
     uint32_t cls = p->classes.reductions[stage], number = p->n_updates[holder]++;
@@ -462,8 +462,8 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
     return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
 }
 
-/* Member of a stage's holder in the all-reduce of weights shared with other stages; CS_NONE if it
- * has none. The first holder to ask adds all members. */
+/* Returns the member of a stage's holder in the all-reduce of weights shared with other stages;
+ * CS_NONE if it has none. The first holder to ask adds all members. */
 static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
 {
     const cs_tied *tied = &p->classes.ties[t];
@@ -527,8 +527,9 @@ static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
     }
 }
 
-/* At the end of the run some replicas may have computed one micro-batch less than others. They join
- * the last all-reduce after their last update, contributing nothing. */
+/* Completes the last all-reduce. At the end of the run some replicas may have computed one
+ * micro-batch less than others. They join the last all-reduce after their last update, contributing
+ * nothing. */
 static void close_reduction(pipeline *p, uint32_t stage)
 {
     const cs_stage *of = &p->plan->stages[stage];
@@ -658,7 +659,8 @@ static void begin_span(pipeline *p)
     }
 }
 
-/* A failed builder adds nothing, which is not a deadlock; cs_builder_finish reports the failure. */
+/* Adds all tasks of a span. A failed builder adds nothing, which is not a deadlock;
+ * cs_builder_finish reports the failure. */
 static cs_status add_span(pipeline *p, cs_error *error)
 {
     begin_span(p);

@@ -97,8 +97,8 @@ typedef struct cs_pipeline_options {
     const void *params; /* parameters of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
 
-/* Number of devices or, on a grid, of pipeline ranks: a stage adds a rank unless an earlier stage
- * is on its devices. */
+/* Returns the number of devices or, on a grid, of pipeline ranks: a stage adds a rank unless an
+ * earlier stage is on its devices. */
 uint32_t cs_pipeline_ranks(const cs_job *job);
 
 /* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
@@ -123,17 +123,18 @@ typedef struct cs_pipeline_times {
     bool short_messages; /* whether a message arrives before its sender has computed the next one */
 } cs_pipeline_times;
 
-/* Time on the device of a stage for work that takes `time` at speed 1; CS_TIME_MAX on overflow. */
+/* Returns the time on the device of a stage for work that takes `time` at speed 1; CS_TIME_MAX on
+ * overflow. */
 cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time);
 
-/* Transfer time of the bytes of a message over the boundary after a stage; CS_TIME_MAX on
- * overflow. */
+/* Returns the transfer time of the bytes of a message over the boundary after a stage; CS_TIME_MAX
+ * on overflow. */
 cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
 
-/* For schedules that keep versions of the weights: reports states that are sharded in a way that
- * makes older versions unavailable. `place` is the schedule's place in the file. */
+/* Checks a job for schedules that keep versions of the weights: reports states that are sharded in
+ * a way that makes older versions unavailable. `place` is the schedule's place in the file. */
 CS_MUST_CHECK cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place,
                                                    cs_error *error);
 
@@ -143,7 +144,8 @@ bool cs_pipeline_replicated(const cs_job *job);
 /* Whether messages between any two devices take no time. */
 bool cs_pipeline_no_network(const cs_job *job);
 
-/* a + b, or CS_TIME_MAX on overflow: a closed form that overflows is not an error of the run. */
+/* Returns a + b, or CS_TIME_MAX on overflow: a closed form that overflows is not an error of the
+ * run. */
 cs_time cs_pipeline_add(cs_time a, cs_time b);
 
 /* Adds the closed forms that GPipe and 1F1B share: makespan (M + P - 1)(f + b) per mini-batch and
@@ -151,7 +153,7 @@ cs_time cs_pipeline_add(cs_time a, cs_time b);
 CS_MUST_CHECK cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *times,
                                               const char *source, cs_forms *forms, cs_error *error);
 
-/* Adds the peak of saved activations for every device: those of at_once(job, s, replica)
+/* Adds the peak of saved activations for every device: the bytes of at_once(job, s, replica)
  * micro-batches. */
 typedef uint32_t cs_pipeline_count(const cs_job *job, uint32_t stage, uint32_t replica);
 CS_MUST_CHECK cs_status cs_pipeline_add_peaks(const cs_job *job, cs_pipeline_count *at_once,

@@ -114,7 +114,7 @@ static cs_purpose purpose_of(cs_axes_name axes)
     }
 }
 
-/* Workspace of a layer while the pass computes it. */
+/* Returns the workspace of a layer while the pass computes it. */
 static int64_t workspace_of(const walk *w, uint32_t layer)
 {
     const int64_t bytes = sum_of(w, layer)->workspace_bytes - (goes_up(w) ? 0 : w->pass->entered);
@@ -166,7 +166,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Number of a layer among those that are offloaded; or CS_NONE. */
+/* Returns the number of a layer among the offloaded layers, or CS_NONE. */
 static uint32_t offloaded(const walk *w, uint32_t l)
 {
     const cs_stage_offload *of = w->offload;
@@ -174,7 +174,7 @@ static uint32_t offloaded(const walk *w, uint32_t l)
     return number < of->n ? number : CS_NONE;
 }
 
-/* Bytes of a layer's activations that are offloaded. They are a separate tensor. */
+/* Returns the bytes of a layer's activations that are offloaded. They are a separate tensor. */
 static int64_t offloaded_bytes(const walk *w, uint32_t l)
 {
     const uint32_t number = offloaded(w, l);
@@ -207,7 +207,7 @@ static void compute(walk *w, uint32_t layer, cs_time duration, cs_time host)
     step->host += host;
 }
 
-/* The host waits for the latest computation, so the next one is another step. */
+/* Lets the host wait for the latest computation, so the next one is another step. */
 static void wait_for_device(walk *w)
 {
     step_at(w, w->computed)->syncs = true;
@@ -285,7 +285,7 @@ static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs
     return after;
 }
 
-/* ZeRO stage 3: gathers the weights of the next unit, unless they stayed gathered. */
+/* Gathers the weights of the next unit at ZeRO stage 3, unless they stayed gathered. */
 static void gather(walk *w)
 {
     const uint32_t number = w->n_gathered++, ahead = w->job->states.prefetch + 1;
@@ -357,7 +357,7 @@ static void leave_unit(walk *w)
 
 /* ---- layers ---- */
 
-/* The exchanges in a gap between pieces of a layer. `again`: in a forward that is repeated. */
+/* Adds the exchanges in a gap between pieces of a layer. `again`: in a forward that is repeated. */
 static void exchange_all(walk *w, uint32_t l, uint32_t gap, bool backward, bool again)
 {
     const cs_layer *layer = &w->layers[l];
@@ -378,8 +378,8 @@ static bool has_beside(const walk *w, const cs_layer *layer, uint32_t gap, bool 
     return false;
 }
 
-/* An exchange that overlaps with a piece starts with it, so the piece begins a step. The exchange
- * is in the gap after the piece, or in the first gap of the next layer. */
+/* Begins a new step if an exchange overlaps with the next piece, because both start together. The
+ * exchange is in the gap after the piece, or in the first gap of the next layer. */
 static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
 {
     const cs_layer *layer = &w->layers[l];
@@ -392,7 +392,7 @@ static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
     w->open &= !beside;
 }
 
-/* `again`: repeats what the backward reads. */
+/* Adds the forward of a layer. `again`: repeats the part that the backward reads. */
 static void go_forward(walk *w, uint32_t l, const cs_layer *layer, bool again)
 {
     for (uint32_t gap = 0; gap <= layer->n_pieces; gap++) {
@@ -469,7 +469,8 @@ static void fetch(walk *w, uint32_t number)
             copy(w, number - i);
 }
 
-/* A layer waits for its own copy from the host, or for a copy to the host that makes room. */
+/* Begins a layer, which waits for its own copy from the host, or for a copy to the host that makes
+ * room. */
 static void begin_layer(walk *w, uint32_t l)
 {
     const cs_stage_offload *of = w->offload;
@@ -659,8 +660,8 @@ static void cut_units(cs_program_stage *made)
     }
 }
 
-/* Weights that units share are gathered by the first unit, and their gradients are complete after
- * the backward of the last. */
+/* Finds weights that units share. They are gathered by the first unit, and their gradients are
+ * complete after the backward of the last. */
 static cs_status find_shared(cs_program_stage *made, cs_error *error)
 {
     const cs_job *job = made->job;

@@ -1,4 +1,4 @@
-/* Stage programs: what a device of a stage holds, computes and sends in one pass.
+/* Stage programs: the memory, computations and messages of one pass of a stage on a device.
  *
  * A pass is a forward, its repetition, a backward or a half of one, or an update. Its program is a
  * list of steps: computations, and collectives among the devices that hold the stage. All
@@ -39,8 +39,8 @@
  *     the unit `prefetch` + 1 before it has ended, or the previous pass. They exist from then to
  *     the end of the unit, in addition to the device's own share (gathered_weights). With
  *     `keep_gathered`, a forward gathers them if no micro-batch is between forward and backward,
- *     and they stay until the backward after which none is. So do weights that a later layer of the
- *     stage uses as well (cs_states_borrows); their full gradients exist from that layer's backward.
+ *     and they stay until no micro-batch is any more. So do weights that a later layer of the stage
+ *     uses as well (cs_states_borrows); their full gradients exist from that layer's backward.
  *   - At stages 1 and 2 the weights are gathered in place after the update; the next forward waits
  *     for this.
  *   - Copies to the host and back are steps that overlap with the others, one after the other in
@@ -128,15 +128,15 @@ static inline bool cs_step_copies(const cs_program_step *step)
     return step->kind == CS_TRANSFER;
 }
 
-/* A whole pass as one computation with the stage's total time. A generator may change the
+/* Makes a whole pass as one computation with the stage's total time. A generator may change the
  * duration. */
 cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass);
 
 /* Adds the host's work before a forward, fetching the micro-batch, to its first step. */
 void cs_program_fetch(const cs_job *job, uint32_t stage, cs_program_step *step);
 
-/* cs_program_stage_finish must be called, even after failure. CS_INVALID if layers lack pieces for
- * the job's number of samples. */
+/* Prepares what all programs of a stage share. cs_program_stage_finish must be called, even after
+ * failure. CS_INVALID if layers lack pieces for the job's number of samples. */
 CS_MUST_CHECK cs_status cs_program_stage_init(const cs_job *job, uint32_t stage,
                                               cs_program_stage *made, cs_error *error);
 void cs_program_stage_finish(cs_program_stage *stage);

@@ -121,7 +121,7 @@ static cs_time larger(cs_time a, cs_time b)
     return a > b ? a : b;
 }
 
-/* Idle time that is the same on all devices; false on overflow. */
+/* Computes the idle time, which is the same on all devices. Returns false on overflow. */
 static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, int64_t iterations,
                         cs_time *bubble)
 {
@@ -135,8 +135,8 @@ static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, int64_t i
            cs_time_mul(once, ranks - 1, bubble);
 }
 
-/* For f = b = w, the paper's result: the only idle time is that device d waits for d forwards at
- * the start. */
+/* Adds the paper's result for f = b = w: the only idle time is that device d waits for d forwards
+ * at the start. */
 static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     cs_pipeline_times times;

@@ -49,9 +49,9 @@ static uint32_t at_once_h2(const cs_job *job, uint32_t stage, uint32_t replica)
     return smaller(2 * job->plan->n_stages - 1, job->micro_batches);
 }
 
-/* Order for a given reach. After the warm-up come rounds r = 0, 1, ...: a forward in the first
- * `forwards` rounds, an input gradient in the first M rounds, a weight gradient from round `late`
- * on. Rounds between these changes are all alike. */
+/* Returns the order for a given reach. After the warm-up come rounds r = 0, 1, ...: a forward in
+ * the first `forwards` rounds, an input gradient in the first M rounds, a weight gradient from
+ * round `late` on. Rounds between these changes are all alike. */
 static bool order_of_reach(uint32_t reach, const cs_pipeline_shape *shape, uint32_t stage,
                            uint32_t k, cs_pipeline_step *step)
 {
@@ -159,10 +159,10 @@ static cs_status h1_forms(const cs_job *job, const void *params, cs_forms *forms
     return cs_pipeline_add_peaks(job, at_once, "min(P, M) activations", source, forms, error);
 }
 
-/* The first stage takes M(f + b + w) + (P - 1)(f + b - 2w) per mini-batch, as in the paper's table
- * 2. The last backward leaves stage s and arrives at the first stage s b later. Stage s still has
- * 2s + 1 weight gradients to compute then, so it ends s(2w - b) later than the first stage, which
- * has one left. */
+/* Adds the makespan of ZB-H2. The first stage takes M(f + b + w) + (P - 1)(f + b - 2w) per
+ * mini-batch, as in the paper's table 2. The last backward leaves stage s and arrives at the first
+ * stage s b later. Stage s still has 2s + 1 weight gradients to compute then, so it ends s(2w - b)
+ * later than the first stage, which has one left. */
 static cs_status add_h2_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] =

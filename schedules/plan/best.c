@@ -86,7 +86,7 @@ static cs_status run_planner(const climb *c, const cs_planner *planner, cs_plann
     return status;
 }
 
-/* Also returns CS_OK if no plan fits; `planned` is empty in that case. */
+/* Runs the planner. Also returns CS_OK if no plan fits; `planned` is empty in that case. */
 static cs_status plan_by(const climb *c, const cs_planner *planner, cs_planned *planned,
                          cs_error *error)
 {

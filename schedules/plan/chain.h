@@ -77,8 +77,8 @@ typedef struct cs_chain {
 /* Allowed on a zeroed struct. */
 void cs_chain_finish(cs_chain *chain);
 
-/* Errors: CS_OVERFLOW if a sum exceeds 2^61; CS_INVALID without a device, a layer or bandwidth;
- * CS_LIMIT if the largest workspace does not fit the memory. */
+/* Makes a chain. Errors: CS_OVERFLOW if a sum exceeds 2^61; CS_INVALID without a device, a layer or
+ * bandwidth; CS_LIMIT if the largest workspace does not fit the memory. */
 CS_MUST_CHECK cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain,
                                       cs_error *error);
 
@@ -97,7 +97,7 @@ static inline cs_time cs_chain_backward(const cs_chain *chain, uint32_t first, u
     return chain->sum_backward[end] - chain->sum_backward[first];
 }
 
-/* U(first, end): time of one micro-batch, forward and backward. */
+/* Returns U(first, end), the time of one micro-batch, forward and backward. */
 static inline cs_time cs_chain_load(const cs_chain *chain, uint32_t first, uint32_t end)
 {
     return cs_chain_forward(chain, first, end) + cs_chain_backward(chain, first, end);
@@ -109,7 +109,7 @@ static inline bool cs_chain_has_share(const cs_chain *chain, uint32_t q)
     return !chain->sum_shared || chain->sum_shared[q - 1];
 }
 
-/* Time per micro-batch of a stage with q replicas, ps. */
+/* Returns the time per micro-batch of a stage with q replicas, ps. */
 static inline double cs_chain_replicated_load(const cs_chain *chain, uint32_t first, uint32_t end,
                                               uint32_t q)
 {
@@ -118,14 +118,14 @@ static inline double cs_chain_replicated_load(const cs_chain *chain, uint32_t fi
     return (double)(chain->sum_shared[q - 1][end] - chain->sum_shared[q - 1][first]);
 }
 
-/* C(b): time of one micro-batch on the link of boundary b, both directions together. */
+/* Returns C(b), the time of one micro-batch on the link of boundary b, both directions together. */
 static inline cs_time cs_chain_link(const cs_chain *chain, uint32_t b)
 {
     return 2 * chain->message[b];
 }
 
-/* M(first, end, active): bytes of a stage with `active` active micro-batches whose boundaries are
- * both shared with other devices. */
+/* Returns M(first, end, active), the bytes of a stage with `active` active micro-batches whose
+ * boundaries are both shared with other devices. */
 static inline int64_t cs_chain_bytes(const cs_chain *chain, uint32_t first, uint32_t end,
                                      int64_t active)
 {

@@ -69,7 +69,7 @@ static uint32_t stages_for(search *s, cs_time period)
     return 0;
 }
 
-/* Bounds of the period. No plan is faster than `low`: the largest layer, or the load over the
+/* Finds bounds of the period. No plan is faster than `low`: the largest layer, or the load over the
  * devices. Every plan that fits with any period also fits with `high`, where all loads and links
  * are in one group. */
 static cs_status limits(const cs_chain *chain, cs_time *low, cs_time *high, cs_error *error)
@@ -112,7 +112,7 @@ static cs_status make_plan(search *s, uint32_t n_stages, cs_plan *plan, cs_error
     return cs_plan_pipeline(cuts, n_stages, plan, error);
 }
 
-/* Reports how much memory is needed: the least with which any plan exists. */
+/* Reports the least memory that allows a plan. */
 static cs_status nothing_fits(search *s, cs_time period, cs_error *error)
 {
     int64_t has = s->chain.memory, low = has > 0 ? has : 0, high = INT64_MAX;

@@ -32,7 +32,8 @@ typedef struct cs_local {
     cs_arena arena;
 } cs_local;
 
-/* cs_local_finish is allowed on a zeroed struct. `chain` must outlive the search. */
+/* Creates a search; cs_local_finish is allowed on a zeroed struct. `chain` must outlive the
+ * search. */
 CS_MUST_CHECK cs_status cs_local_init(cs_local *local, const cs_chain *chain, cs_error *error);
 void cs_local_finish(cs_local *local);
 

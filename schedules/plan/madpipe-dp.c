@@ -101,8 +101,8 @@ static cs_time loads_of(const cs_chain *chain)
     return cs_chain_load(chain, 0, chain->n_layers);
 }
 
-/* Bytes that no allocation exceeds on one device, or the memory if that is smaller. A delay is less
- * than twice the sum of its loads, and each rounding adds less than one group. */
+/* Returns bytes that no allocation exceeds on one device, or the memory if that is smaller. A delay
+ * is less than twice the sum of its loads, and each rounding adds less than one group. */
 static int64_t most_bytes(const search *s, cs_time total)
 {
     const cs_chain *chain = s->chain;
@@ -144,7 +144,7 @@ static int64_t active(const search *s, delay v, cs_time load)
     return groups > 1 ? groups : 1;
 }
 
-/* M(k, l, g) without the buffers before the stage; it increases as k falls. INT64_MAX if it
+/* Returns M(k, l, g) without the buffers before the stage; it increases as k falls. INT64_MAX if it
  * overflows 64 bits. */
 static int64_t bytes_behind(const cs_chain *chain, uint32_t first, uint32_t end, int64_t micro)
 {
@@ -170,7 +170,7 @@ static double extra_of(const search *s, uint32_t end, cs_time fill)
     return bytes;
 }
 
-/* A layer i before l will be in a stage with at least ceil((V + U(i,l)) / T) active
+/* Fills `extra`: a layer i before l will be in a stage with at least ceil((V + U(i,l)) / T) active
  * micro-batches. */
 static bool make_extra(search *s)
 {
@@ -195,8 +195,9 @@ static bool loads_exceed(const search *s, uint32_t end, const state *at)
     return load > devices * most * slack;
 }
 
-/* Upper bound of the memory saved by charging layers with g - 1: the bytes they keep of one
- * micro-batch, which are in the special device's memory for `group` - 1 or more micro-batches. */
+/* Returns an upper bound of the memory saved by charging layers with g - 1: the bytes they keep of
+ * one micro-batch, which are in the special device's memory for `group` - 1 or more
+ * micro-batches. */
 static double saving(const search *s, double kept, int64_t group, double room)
 {
     if (s->options->special != CS_MADPIPE_OPTIMISTIC)
@@ -238,7 +239,7 @@ static uint32_t hash_of(const state *at)
     return (uint32_t)cs_hash_bytes(at, sizeof(*at), 0);
 }
 
-/* Slot that holds the state, or the free slot for it. */
+/* Returns the slot that holds the state, or the free slot for it. */
 static slot *slot_of(const layer *of, const state *at, uint32_t hash)
 {
     uint32_t i = hash & (of->n_slots - 1);
@@ -356,7 +357,7 @@ static void place(search *s, const label *from, const stage *of, bool special)
     put(s, of->first, &next);
 }
 
-/* Bytes on the special device with all its stages; -1 if they do not fit. */
+/* Returns the bytes on the special device with all its stages; -1 if they do not fit. */
 static int64_t special_bytes(const search *s, const label *from, const stage *of, int64_t micro)
 {
     if (s->options->special == CS_MADPIPE_NONE ||

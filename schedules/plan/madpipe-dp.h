@@ -66,12 +66,12 @@ typedef struct cs_madpipe_work {
 /* Allowed on a zeroed struct. */
 void cs_madpipe_allocation_finish(cs_madpipe_allocation *allocation);
 
-/* Sum of U and all C of the chain, the upper end of target periods. CS_OVERFLOW if delays within
- * the search would overflow 64 bits. */
+/* Computes the sum of U and all C of the chain, the upper end of target periods. CS_OVERFLOW if
+ * delays within the search would overflow 64 bits. */
 CS_MUST_CHECK cs_status cs_madpipe_total(const cs_chain *chain, cs_time *total, cs_error *error);
 
-/* MadPipe-DP for one target period > 0. The allocation has no stages if none fits the memory. Adds
- * to `work`. */
+/* Runs MadPipe-DP for one target period > 0. The allocation has no stages if none fits the memory.
+ * Adds to `work`. */
 CS_MUST_CHECK cs_status cs_madpipe_dp(const cs_chain *chain, const cs_madpipe_options *options,
                                       cs_time target, cs_madpipe_allocation *allocation,
                                       cs_madpipe_work *work, cs_error *error);
@@ -86,7 +86,7 @@ typedef struct cs_madpipe_allocations {
 
 void cs_madpipe_allocations_finish(cs_madpipe_allocations *found);
 
-/* Algorithm 1: bisection of target periods between U/P and U + sum of C. A target without an
+/* Runs algorithm 1: bisection of target periods between U/P and U + sum of C. A target without an
  * allocation, or with loads above it, is too small; if a target holds, no larger target promises
  * less. Results are not monotonic in the target because the grids depend on it, so the best over
  * all iterations counts. Then tries `scan` targets spread evenly between U/P and the best period.

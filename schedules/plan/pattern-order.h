@@ -75,8 +75,9 @@ typedef struct cs_order {
 /* Allowed on a zeroed struct. `chain` and `plan` must outlive the order. */
 void cs_order_finish(cs_order *order);
 
-/* CS_INVALID if a stage has several devices; CS_OVERFLOW if the time of one micro-batch is so long
- * (weeks) that a period with shifts does not fit cs_time. */
+/* Makes the order of a plan, without laps. CS_INVALID if a stage has several devices; CS_OVERFLOW
+ * if the time of one micro-batch is so long (weeks) that a period with shifts does not fit
+ * cs_time. */
 CS_MUST_CHECK cs_status cs_order_make(const cs_chain *chain, const cs_plan *plan, cs_order *order,
                                       cs_error *error);
 

@@ -30,7 +30,7 @@ typedef struct cs_pattern_rows {
 /* Allowed on a zeroed struct. */
 void cs_pattern_rows_finish(cs_pattern_rows *rows);
 
-/* `pattern` must be valid. */
+/* Makes the rows of a pattern, which must be valid. */
 CS_MUST_CHECK cs_status cs_pattern_rows_make(const cs_chain *chain, const cs_plan *plan,
                                              const cs_pattern *pattern, cs_pattern_rows *rows,
                                              cs_error *error);

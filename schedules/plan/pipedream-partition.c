@@ -51,8 +51,8 @@ int64_t cs_pipedream_bytes(const cs_chain *chain, cs_memory_rule rule, uint32_t 
                                                                                          : bytes;
 }
 
-/* Value of stage i of n, with layers [first, end): the larger of its load and its next boundary's
- * messages, or its bytes. */
+/* Returns the value of stage i of n, with layers [first, end): the larger of its load and its next
+ * boundary's messages, or its bytes if `bytes` is set. */
 static int64_t value_of(const table *t, uint32_t n, uint32_t i, uint32_t first, uint32_t end)
 {
     int64_t bytes = cs_pipedream_bytes(t->chain, t->rule, n, i, first, end);
@@ -95,7 +95,8 @@ static void choose(table *t, uint32_t n)
     }
 }
 
-/* If the rule counts from the last stage, rows are the same for all numbers of stages. */
+/* Fills all rows, and chooses the best partition. If the rule counts from the last stage, rows are
+ * the same for all numbers of stages. */
 static void search(table *t)
 {
     uint32_t n_layers = t->chain->n_layers;

@@ -42,7 +42,7 @@ static cs_time quotient(wide a, wide b)
     return q < CS_TIME_MAX ? (cs_time)q : CS_TIME_MAX;
 }
 
-/* Time of one micro-batch from layer l to the last layer and back. */
+/* Returns the time of one micro-batch from layer l to the last layer and back. */
 static cs_time behind(const cs_chain *chain, uint32_t l)
 {
     return cs_chain_load(chain, l, chain->n_layers);

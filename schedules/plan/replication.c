@@ -74,7 +74,7 @@ static bool fits(const solver *s, const table *t, uint32_t a, uint32_t b, uint32
            copies * (activations + weights_between(s, a, b)) <= (double)s->of->memory;
 }
 
-/* Time of a stage with its all-reduce. `first`: it is the first stage. */
+/* Returns the time of a stage with its all-reduce. `first`: it is the first stage. */
 static double stage_time(const solver *s, uint32_t level, uint32_t a, uint32_t b, uint32_t replicas,
                          bool first)
 {
@@ -221,7 +221,7 @@ static cs_status make_plan(solver *s, cs_plan *plan, cs_time *period, cs_error *
 
 /* ---- all levels ---- */
 
-/* Each device holds one stage, so there are at most n_devices stages. */
+/* Allocates the arrays. Each device holds one stage, so there are at most n_devices stages. */
 static cs_status reserve(solver *s, uint32_t n_devices, cs_error *error)
 {
     s->tables = calloc(s->of->n_levels, sizeof(*s->tables));

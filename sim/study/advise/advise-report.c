@@ -414,8 +414,8 @@ static void print_own(const cs_advice *advice, FILE *out)
 
 /* ---- what does not fit ---- */
 
-/* Number of choices in which two plans differ. Used to find the fastest plan that fits and is
- * closest to one that does not. */
+/* Returns the number of choices in which two plans differ, for finding the fastest plan that fits
+ * and is closest to one that does not. */
 static uint32_t differences(const cs_candidate *a, const cs_candidate *b)
 {
     return (a->devices != b->devices) + (a->method != b->method || a->layer != b->layer) +
@@ -570,7 +570,7 @@ static bool add_text(cJSON *object, const char *key, const char *text)
     return cs_json_add_text(object, key, text);
 }
 
-/* `time` is the time of the step. */
+/* Adds the limits to an object. `time` is the time of the step. */
 static bool add_limits(cJSON *object, const cs_limits *limits, double time)
 {
     cJSON *parts = cJSON_AddObjectToObject(object, "limits_s");

@@ -39,7 +39,7 @@ double cs_bound_time(const cs_candidate *c, const cs_pass_order *order, const cs
     return bound * (1 - margin);
 }
 
-/* Bound T with gathers and scatters. */
+/* Returns bound T with gathers and scatters. */
 static double sharded_time(const cs_candidate *c, const cs_pass_order *order,
                            const cs_priced *priced, const cs_sharded_price *sharded)
 {
@@ -600,7 +600,8 @@ static const cs_devices_platform *platform_of(const cs_bounds *bounds, uint32_t 
     return NULL;
 }
 
-/* No network for OSDP's plans, because their changes may concern the network too. */
+/* Lends platform and network to a candidate; no network to OSDP's plans, because their changes may
+ * concern it too. */
 cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate)
 {
     const cs_devices_platform *on = platform_of(bounds, candidate->devices);
@@ -769,7 +770,8 @@ static cs_status collect_at(cs_sharded_price *to, const cs_pool_item *item, cs_e
     return CS_OK;
 }
 
-/* Also keeps the scenario of a model's first price, because other prices use its model. */
+/* Does the work of a point. Also keeps the scenario of a model's first price, because other prices
+ * use its model. */
 void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
                     const cs_bounds *bounds, uint32_t point, const cs_progress *progress,
                     cs_pool_item *item)

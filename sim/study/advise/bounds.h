@@ -236,13 +236,13 @@ const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i);
 double cs_resting(const cs_advise_base *base, const cs_candidate *candidate,
                   const cs_priced *priced, const cs_stage_price *stage);
 
-/* Bounds T and M of one candidate, without the longest path. */
+/* Return bounds T and M of one candidate, without the longest path. */
 double cs_bound_time(const cs_candidate *candidate, const cs_pass_order *order,
                      const cs_priced *priced);
 double cs_bound_memory(const cs_advise_base *base, const cs_candidate *candidate,
                        const cs_pass_order *order, const cs_priced *priced);
 
-/* Rough bounds of one candidate, from another price of the same model. */
+/* Return rough bounds of one candidate, from another price of the same model. */
 double cs_rough_time(const cs_candidate *candidate, const cs_pass_order *order,
                      const cs_priced *like);
 double cs_rough_memory(const cs_advise_base *base, const cs_candidate *candidate,

@@ -26,7 +26,8 @@ typedef struct walk {
     double last;
 } walk;
 
-/* Length of a task. A message over the boundary after stage s has s + 1 bytes (make_job). */
+/* Returns the length of a task. A message over the boundary after stage s has s + 1 bytes
+ * (make_job). */
 static double length_of(const walk *w, const cs_class *cls)
 {
     if (cls->kind == CS_UPDATE)

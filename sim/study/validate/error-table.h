@@ -82,8 +82,8 @@ typedef struct cs_note_counts {
 
 void cs_note_counts_finish(cs_note_counts *counts);
 
-/* Count reasons: of points without a scenario, the first thing that each lacks; of predicted
- * points, all their assumptions. CS_NO_MEMORY. */
+/* Count reasons: the first unsupported feature of each point without a scenario, and all
+ * assumptions of predicted points. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_count_missing(const cs_predictions *predictions, cs_note_counts *counts,
                                          cs_error *error);
 CS_MUST_CHECK cs_status cs_count_assumed(const cs_predictions *predictions, cs_note_counts *counts,
