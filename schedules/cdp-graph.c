@@ -159,8 +159,8 @@ static int64_t freed_activations(const generator *c, uint32_t j)
     return bytes;
 }
 
-/* Adds the weights and gradients that a device borrows while it computes (sharded): those of a
- * stage that it does not keep. */
+/* Adds the weights and gradients of a stage that a device does not keep, while it computes the
+ * stage (sharded). */
 static void borrow(const generator *c, bool backward, uint32_t j, uint32_t device)
 {
     int64_t bytes = c->job->stages[j].weight_bytes;

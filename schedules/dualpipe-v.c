@@ -200,7 +200,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
                         error);
 }
 
-/* Adds the bubble of the source's table, in which a pair takes F&B until both results exist. */
+/* Adds the bubble of the source's table. There a pair takes F&B until both results exist. */
 static cs_status add_bubble(const cs_job *job, const cs_pipeline_times *times, cs_time batch,
                             cs_forms *forms, cs_error *error)
 {

@@ -4,7 +4,7 @@
  * A schedule places its stages on pipeline ranks. Without a grid a rank is one device (if the whole
  * model is replicated, there is one stage, and each device has it). With a grid a rank consists of
  * all places of the grid (sim/model/split.h), and all of them hold the rank's stages. The order of
- * the axes determines which device of the platform is which place of which rank. */
+ * the axes determines how the places of the ranks are assigned to the platform's devices. */
 #ifndef CS_SCHEDULES_MESH_H
 #define CS_SCHEDULES_MESH_H
 

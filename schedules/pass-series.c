@@ -43,8 +43,8 @@ static bool goes_on(const joining *j, uint32_t first, uint32_t step)
     return inside && !(of->flags & WAITS) && !(j->pass->steps[step - 1].flags & IS_AWAITED);
 }
 
-/* Returns the step at which a series up to `last` has to be cut: a step that something outside
- * waits for, or the step before a collective that nothing in the series waits for. */
+/* Returns the last step of a series up to `last` after cutting it. The series ends early at a step
+ * that something outside waits for, or before a collective that nothing in the series waits for. */
 static uint32_t cut(const joining *j, uint32_t first, uint32_t last)
 {
     while (!computes(j, last))

@@ -108,8 +108,8 @@ cs_status cs_periodic_order_make(const cs_chain *chain, const cs_plan *plan,
 }
 
 /* Counts micro-batches when forward i starts: the last backward that has started belongs to
- * micro-batch i - (difference of the shifts) or to the one before it. By the order of the device it
- * has also ended. */
+ * micro-batch i - (difference of the shifts) or to the previous micro-batch. By the order of the
+ * device it has also ended. */
 int64_t cs_periodic_order_active(const cs_periodic_order *order, uint32_t stage)
 {
     uint32_t forward = 0, backward = 0;

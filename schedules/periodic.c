@@ -1,6 +1,7 @@
 /* The periodic pattern of a plan, as made by MadPipe. Every stage computes a forward and a backward
  * of some micro-batch in each period, a device may hold several stages, and the pattern gives all
- * start times. A plan with one stage per device may omit the pattern; it then gets that of 1F1B*.
+ * start times. A plan with one stage per device may omit the pattern; it then gets the 1F1B*
+ * pattern.
  *
  * A device keeps the order of the pattern. So does the link between two devices, in both directions
  * together: messages between one pair of devices wait for each other. With `timing: pattern`

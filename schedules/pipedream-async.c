@@ -112,10 +112,10 @@ static bool takes_turns(const cs_job *job)
  *
  * With vertical sync every stage has P versions. Stage 0 injects mini-batch k right after its
  * backward of k - P, so k reads the version made by k - P + 1 updates. A stage keeps that version
- * until its backward of k, before which it has made k updates: versions k - P + 1 to k. It also
- * keeps the version that stage 0 has now. That is not an older one if stages are equal and messages
- * are free: the backward of k - P ended on the last stage (P - 1)(f + b), i.e. P - 1 periods,
- * before that of k - 1, and on stage 0 only (P - 1) b later. */
+ * until its backward of k. By then it has made k updates, so it has versions k - P + 1 to k. It
+ * also keeps the version that stage 0 has now. That is not an older one if stages are equal and
+ * messages are free: on the last stage, the backward of k - P ended (P - 1)(f + b), i.e. P - 1
+ * periods, before the backward of k - 1, and on stage 0 only (P - 1) b later. */
 static cs_status add_versions(const cs_job *job, const cs_pipeline_times *times, bool vertical_sync,
                               cs_forms *forms, cs_error *error)
 {

@@ -18,7 +18,7 @@ typedef struct holders {
 } holders;
 
 /* Progress of a micro-batch. Forwards go from the first stage to the last, and gradients of
- * activations back, so at any time at most one stage has inputs that it has not consumed. */
+ * activations back, so at any time at most one stage has unread inputs. */
 typedef struct micro_state {
     /* stages done, counted from the first stage; from the last stage */
     uint32_t n_forward, n_backward;
@@ -45,7 +45,7 @@ typedef struct pipeline {
     bool shares;        /* whether all holders of a stage compute a share of each micro-batch */
     holders *holders;   /* per stage: all its holders */
     plain_stage *plain; /* per stage */
-    /* micro-batches of a span: a mini-batch, or all of them if there is no flush */
+    /* micro-batches of a span: a mini-batch, or without a flush all micro-batches */
     uint32_t n_micros;
     uint32_t first_item;            /* first micro-batch of the current span */
     list_state *lists;              /* per device, or per holder */
@@ -620,7 +620,7 @@ static uint32_t take_ready(pipeline *p)
 }
 
 /* Adds one round: every list adds its next step if the step's inputs were added before this round.
- * Rounds are the time slots of a run in which all tasks take equal time, so task ids are in the
+ * If all tasks took equal time, rounds would be the time slots of the run; task ids are in the
  * order of such a run. Returns the number of steps added. */
 static uint32_t add_round(pipeline *p)
 {
@@ -682,7 +682,7 @@ static void find_holders(pipeline *p)
 }
 
 /* Assigns stages to lists: all stages of the list's device, or the holder's stage, where the first
- * holder stands for all that share. A list of a rank's stages stands for all holders. */
+ * holder represents all holders that share. A list of a rank's stages represents all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)

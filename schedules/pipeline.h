@@ -71,7 +71,7 @@ typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, ui
 bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                          cs_pipeline_step *step);
 
-/* Policies by which a holder's forwards and backwards choose the version of the weights that they
+/* Policies of a holder's forwards and backwards for choosing the version of the weights that they
  * read; CS_NONE: the current version, as always if backwards are split.
  *
  * A holder is a device that holds a stage: holder h is plan->devices[h]. The holders of stage s
@@ -101,9 +101,9 @@ typedef struct cs_pipeline_options {
  * earlier stage is on its devices. */
 uint32_t cs_pipeline_ranks(const cs_job *job);
 
-/* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
- * each step of its stages once. CS_INVALID if the order deadlocks; the message shows which step
- * waits for which. */
+/* Adds all tasks, in the order of a run where all take equal time. Every list must have each step
+ * of its stages once. CS_INVALID if the order deadlocks; the message shows which step waits for
+ * which. */
 CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *options,
                                              cs_builder *builder, cs_error *error);
 

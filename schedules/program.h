@@ -19,8 +19,8 @@
  * A pass is one step unless the devices of a stage are places of a grid and exchange something
  * during the pass. Then it has one step per run of layers' pieces without an exchange in between,
  * and:
- *   - A step saves the activations of the layers that begin in it; in a backward it frees those of
- *     the layers that end in it.
+ *   - A step saves the activations of the layers that begin in it; in a backward it frees the
+ *   activations of the layers that end in it.
  *   - A layer has its workspace from its first step to its last, including exchanges in between.
  *     Its kept_bytes and workspace_bytes include everything that its pieces read and write, and
  *     what an exchange gathers or reduces: an exchange that pieces wait for needs no extra memory.

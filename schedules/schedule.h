@@ -33,7 +33,7 @@ typedef struct cs_layer_states {
 
 /* How weights, gradients and optimizer states are stored between their uses (ZeRO: Rajbhandari et
  * al., SC 2020, section 5; FSDP: Zhao et al., VLDB 2023). They are sharded over the axes SHARD of
- * the grid, those of experts over EXPERT_SHARD. */
+ * the grid; experts are sharded over EXPERT_SHARD. */
 typedef struct cs_states {
     /* ZeRO stage. 0: nothing is sharded; 1: optimizer states are; 2: gradients too; 3: weights
      * too */
@@ -289,7 +289,7 @@ typedef struct cs_schedule {
     /* Returns which of several readings of its source the parameters ask for, for the summary; may
      * be NULL. */
     const char *(*reading)(const void *params);
-    /* Returns the chain rules (chain.h) by which it executes a planner's plan; may be NULL. */
+    /* Returns the chain rules (chain.h) for executing a planner's plan; may be NULL. */
     const cs_chain_rules *(*chain_rules)(const void *params);
     /* Reports parameters that are incompatible with the job; may be NULL. `place` is the place of
      * the schedule. The functions below are called only if the check succeeded. */

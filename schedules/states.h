@@ -4,14 +4,14 @@
  * stage 0 (cs_layer_states). Weights that a layer borrows from another layer are stored as the
  * other layer's.
  *
- * Without a grid each device holds all that it uses. The places of a grid hold the same dense
+ * Without a grid each device holds everything it uses. The places of a grid hold the same dense
  * weights along GRADIENT and the same experts along EXPERT_DATA, and may shard them (cs_states);
  * bytes that do not divide evenly are rounded up on each device. An axis of size 1 shards nothing
  * and sends nothing.
  *
  * With one micro-batch per mini-batch, each of n places thus sends 2 (n - 1)/n m with zero 0, 1 and
- * 2, and 3 (n - 1)/n m with zero 3, where m is the bytes of weights (equal to those of gradients;
- * Rajbhandari et al., ZeRO, SC 2020, section 7).
+ * 2, and 3 (n - 1)/n m with zero 3, where weights have m bytes, and gradients too (Rajbhandari et
+ * al., ZeRO, SC 2020, section 7).
  */
 #ifndef CS_SCHEDULES_STATES_H
 #define CS_SCHEDULES_STATES_H
@@ -55,8 +55,8 @@ static inline int64_t cs_states_share(int64_t bytes, uint32_t n)
     return bytes / n + (bytes % n != 0);
 }
 
-/* Returns the bytes of optimizer states for `weights` bytes of weights, of which `matrices` bytes
- * are matrices that Muon updates. */
+/* Returns the bytes of optimizer states for `weights` bytes of weights, including `matrices` bytes
+ * of matrices that Muon updates. */
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights, int64_t matrices);
 
 /* Bytes of a stage that one of its devices holds during the whole run. `resting`: weights as they

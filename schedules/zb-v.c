@@ -3,9 +3,9 @@
  * stage is on the first device, whose backward can begin there at once.
  *
  * Every list has six passes per micro-batch. If they all take the same time, no device waits
- * between its first and last pass, with as many activations as the first stage of 1F1B: those of 2P
- * stages, or of P micro-batches on a device. F, I, W are a forward and the halves of a backward of
- * a device's first stage, F', I', W' those of its second stage:
+ * between its first and last pass, with as many activations as the first stage of 1F1B: activations
+ * of 2P stages, i.e. of P micro-batches on a device. F, I, W are a forward and the halves of a
+ * backward of a device's first stage, F', I', W' those of its second stage:
  *
  *   warm up   2(P - d) - 1 times F, then d times F' F, then P - d times F' I' W'
  *   steady    F I W F' I' W', at the end of the mini-batch without F, until all F' are done

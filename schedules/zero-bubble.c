@@ -1,5 +1,5 @@
-/* ZB-H1 and ZB-H2: 1F1B with every backward split in two. The input's gradient, for which the
- * previous stage waits, is computed at once, and the weights' gradient later, when the device would
+/* ZB-H1 and ZB-H2: 1F1B with every backward split in two. The input's gradient is computed at once,
+ * because the previous stage waits for it, and the weights' gradient later, when the device would
  * be idle.
  *
  * Stage s computes r (P - 1 - s) forwards as warm-up, then alternately a forward and an input

@@ -461,9 +461,9 @@ static void clear(const search *s, const state *most)
             memset(least_at(s, left, load, 0), 0xff, width * sizeof(*s->least));
 }
 
-/* Removes labels dominated by a label that is no worse in any respect: every sum, join and rounding
- * is monotonic. Only one candidate is compared per label. The last cell of a row represents
- * everything beyond it and is not a candidate itself. */
+/* Removes labels dominated by another label, i.e. not better in any respect: every sum, join and
+ * rounding is monotonic. Only one candidate is compared per label. The last cell of a row
+ * represents everything beyond it and is not a candidate itself. */
 static void dominate(search *s, const layer *of)
 {
     state most = {0};

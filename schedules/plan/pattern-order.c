@@ -426,8 +426,7 @@ static uint32_t relax(graph *g, cs_time period)
 }
 
 /* Finds earliest times from the first operation by Bellman-Ford; the chain reaches all others.
- * Returns n_ops, or an operation from which `last` leads back to a cycle that needs a longer
- * period. */
+ * Returns n_ops, or an operation whose `last` leads back to a cycle that needs a longer period. */
 static uint32_t earliest(const cs_order *order, graph *g, cs_time period)
 {
     for (uint32_t o = 0; o < g->n_ops; o++) {

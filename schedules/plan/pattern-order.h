@@ -56,7 +56,7 @@ typedef struct cs_order {
     const cs_chain *chain;
     const cs_plan *plan;
     uint32_t n_ops, n_pairs, n_devices;
-    cs_order_op *ops;     /* in the order in which a micro-batch passes them */
+    cs_order_op *ops;     /* in the order of a micro-batch */
     cs_order_pair *pairs; /* sorted by u, then by v */
     cs_time *before;      /* [n_ops + 1]: sum of the durations of all earlier operations */
     /* [n_stages * CS_PATTERN_KINDS]: number of the operation; invalid for messages that do not
@@ -122,7 +122,7 @@ bool cs_order_tighten(cs_order *order, cs_time *period);
 bool cs_order_greedy(cs_order *order, cs_time period);
 
 /* Fills order->periods with the periods that are worth a call of cs_order_greedy, in ascending
- * order: `lower`, and each higher period at which the groups of a contiguous plan change. Returns
+ * order: `lower`, and each higher period that changes the groups of a contiguous plan. Returns
  * their number. */
 size_t cs_order_periods(const cs_order *order, cs_time lower);
 

@@ -52,9 +52,9 @@ static void add_row(const program *p, double low, int n, const int *columns,
     p->cbc.setRowLower(p->model, row, low);
 }
 
-/* Adds the rows of the chain: each operation waits for the previous one, but for less than a whole
- * period. If it waited longer, all earlier operations could run one period later; the period would
- * stay the same, and the memory would not grow. */
+/* Adds the rows of the chain: each operation starts after the previous one has ended, and less than
+ * a whole period later. If it waited longer, all earlier operations could run one period later; the
+ * period would stay the same, and the memory would not grow. */
 static void add_chain(const program *p)
 {
     for (uint32_t o = 0; o + 1 < p->order->n_ops; o++) {

@@ -158,7 +158,7 @@ typedef struct cs_bounds {
     cs_scenario whole;           /* the scenario itself, without a plan */
     int64_t capacity;            /* memory of the largest device; INT64_MAX: unlimited */
     bool equal_speeds;           /* whether all devices are equally fast */
-    uint32_t n_platforms; /* one platform per number of devices for which a plan can be read */
+    uint32_t n_platforms;        /* one platform per number of devices that has a readable plan */
     cs_devices_platform *platforms;
     cs_arena arena;
 } cs_bounds;

@@ -1,7 +1,7 @@
 /* How a plan spends its time, and what limits it.
  *
- * The limits are those of Kahira et al., HPDC 2021, table 6, as far as they concern training, and
- * pipeline bubbles. All are measured in the plan's own simulation, as means over its devices,
+ * The limits are pipeline bubbles, and the limits in table 6 of Kahira et al., HPDC 2021, that
+ * concern training. All are measured in the plan's own simulation, as means over its devices,
  * except two that need another run: congestion is the additional time of the step compared with
  * links that are not shared; redundancy is the additional computing of all devices together
  * compared with one device that has the whole model and the same micro-batches, because work is

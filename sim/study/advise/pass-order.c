@@ -13,7 +13,7 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-/* State while following the passes, one by one, in the order in which the schedule makes them. */
+/* State while following the passes one by one, in the schedule's order. */
 typedef struct walk {
     const cs_stage_price *stages; /* NULL: all stages are `alike`, and messages take no time */
     const cs_pass_order *order;
@@ -109,7 +109,8 @@ static cs_status read_params(const cs_candidate *c, const cs_schedule *schedule,
     return status;
 }
 
-/* Generates the tasks of a job in which each rank is a device and each stage an empty layer. */
+/* Generates the tasks of a job whose devices are the ranks and whose layers, all empty, are the
+ * stages. */
 static cs_status walk_through(const cs_candidate *c, walk *w, cs_arena *arena, cs_error *error)
 {
     const uint32_t n = w->order->n_stages;

@@ -338,7 +338,7 @@ static cs_status settle_failure(cs_advise_search *s, const cs_pool_item *item, c
     uint32_t at = 0;
     while (at < s->n_round && s->round[at] != item->point)
         at++;
-    /* the message must not depend on the order in which results are collected */
+    /* the message must not depend on the order of results */
     if (at < s->refused) {
         s->refused = at;
         const char *text = item->error->text;

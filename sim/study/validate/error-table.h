@@ -9,7 +9,7 @@
 typedef enum cs_grouping {
     CS_GROUPING_ALL,
     CS_GROUPING_KIND,   /* network and number format, such as "dense, 16 bits" */
-    CS_GROUPING_LAYOUT, /* way in which the GPUs share the work, such as "tensor parallel" */
+    CS_GROUPING_LAYOUT, /* division of the work among GPUs, such as "tensor parallel" */
     CS_GROUPING_DATASET,
     CS_GROUPING_GPU,
     CS_GROUPING_FEATURE, /* features of a point; a point counts in each of its features */

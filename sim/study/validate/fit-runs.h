@@ -1,5 +1,5 @@
 /* One factor on the times of kernels, fitted to measured runs of one device and one runtime. It
- * captures how a user's own cluster differs from the machines on which the facts were measured
+ * captures how a user's own cluster differs from the machines whose measurements the facts contain
  * (clocks, power, library versions).
  *
  * The factor f minimises, with the measured step time m and the predicted step time t(f) of each

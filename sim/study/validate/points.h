@@ -1,9 +1,9 @@
 /* Measured training runs, from files of the schema "truth/1" (docs/reference/points.md): model,
  * hardware and framework of a run, its measured values, and predictions of other tools.
  *
- * Files contain more than a simulator needs (who measured, with which version). Keys missing from
- * the tables below are ignored; null means unknown, like a missing key. Values of keys in the
- * tables are checked.
+ * Files contain more than a simulator needs (such as who measured, and software versions). Keys
+ * missing from the tables below are ignored; null means unknown, like a missing key. Values of keys
+ * in the tables are checked.
  */
 #ifndef CS_VALIDATE_POINTS_H
 #define CS_VALIDATE_POINTS_H
