@@ -74,7 +74,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
         !cs_time_mul(job->latency, messages, &latency) || !cs_time_add(compute, latency, &batch) ||
         !cs_time_add(batch, times->update, &batch) ||
         !cs_time_mul(batch, job->iterations, &made.exact))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the sum overflows, so no closed form is added */
     made.figure = CS_FIGURE_MAKESPAN;
     made.device = CS_NONE;
     made.applies &= times->equal && times->neighbours && times->only_latency && !job->blocking;

@@ -9,8 +9,8 @@
 
 /* Variants of a class of computations. */
 enum {
-    LAGS = 1,   /* reads theta_{t-1} */
-    MAKES = 2,  /* backward that includes the update */
+    LAGS = 1,   /* the computation reads theta_{t-1} */
+    MAKES = 2,  /* the computation is a backward that includes the update */
     BEGINS = 4, /* zero: the stage's states are allocated */
     ENDS = 8,   /* zero: the stage's states leave the device */
     N_VARIANTS = 16
@@ -19,15 +19,17 @@ enum {
 /* Contents of a message. */
 typedef enum cargo { ACTIVATIONS, OUTPUT_GRADIENTS, GRADIENTS, WEIGHTS, STATES, N_CARGOES } cargo;
 
-/* One holder of a stage. */
+/* A device that holds a stage. */
 typedef struct holder {
     uint32_t slot, update;
-    uint32_t version;   /* newest version given to it */
-    uint32_t installed; /* task that installed it, or CS_NONE */
+    uint32_t version;   /* newest version that the holder has been given */
+    uint32_t installed; /* task that installed the newest version, or CS_NONE */
     /* task that installed the version before it, or CS_NONE */
     uint32_t installed_before;
-    uint32_t sent;                                  /* last message with its weights */
-    uint32_t forward, backward;                     /* its last tasks, or CS_NONE */
+    /* last message that the holder sent with its weights */
+    uint32_t sent;
+    /* latest forward and backward of the holder, or CS_NONE */
+    uint32_t forward, backward;
     uint32_t forward_policy[2], backward_policy[2]; /* indexed by LAGS; CS_NONE: current version */
 } holder;
 
@@ -36,18 +38,18 @@ typedef struct generator {
     const cs_cdp_params *params;
     cs_cdp_rule rule;
     cs_builder *builder;
-    uint32_t N, n_micros; /* n_micros: of the whole run */
+    uint32_t N, n_micros; /* n_micros: number of micro-batches of the whole run */
     bool local;           /* whether a micro-batch stays on its device */
-    bool zero;            /* whether states travel */
+    bool zero;            /* whether states travel between devices (zero) */
     bool sharded;         /* zero with a barrier: device j keeps the states of stage j */
     bool whole;           /* whether activations are freed at the end of a micro-batch */
-    bool replaces;        /* CS_CDP_REPLACE */
-    cs_time interval;     /* result of cs_cdp_interval */
+    bool replaces;        /* whether new weights replace older ones (CS_CDP_REPLACE) */
+    cs_time interval;     /* time between starts of micro-batches: result of cs_cdp_interval */
     uint32_t *classes;    /* by backward or not, stage, holder, variant; made when needed */
     uint32_t *messages;   /* by cargo, stage, holders; made when needed */
-    holder *holders;      /* N per stage */
+    holder *holders;      /* N holders per stage */
     uint32_t *owners;     /* per stage: holder that made the newest version */
-    uint32_t *versions;   /* per stage: newest version */
+    uint32_t *versions;   /* per stage: its newest version */
     uint32_t *sums;       /* per stage: task that brings the sum of gradients, or CS_NONE */
     uint32_t *tokens;     /* zero, per stage: task and device of its latest use */
     uint32_t *token_at;
@@ -203,7 +205,8 @@ static uint32_t make_class(const generator *c, bool backward, uint32_t j, uint32
                                      .device = device,
                                      .peer = CS_NONE,
                                      .weights = held->slot,
-                                     .policy = policy + 1, /* CS_NONE + 1 is 0 */
+                                     /* CS_NONE + 1 is 0, which means no policy */
+                                     .policy = policy + 1,
                                      .interval = !backward && j == 0 ? c->interval : 0});
     if (c->sharded && at != j)
         borrow(c, backward, j, device);
@@ -604,7 +607,7 @@ static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, cons
 {
     uint32_t j = k < c->N ? k : 2 * c->N - 1 - k, first_g = t * c->N;
     uint32_t first = add_rooted(c, broadcasts[j], j, first_g);
-    if (first != CS_NONE) /* the newest weights */
+    if (first != CS_NONE) /* after it, the device has the newest weights */
         cs_builder_edge(c->builder, holder_of(c, j, j)->installed, first);
     for (uint32_t at = 0; at < c->N; at++) {
         add_task(c, first_g + at, k);

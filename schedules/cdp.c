@@ -209,7 +209,7 @@ static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_c
     bool by_clock = cs_cdp_interval(job, params, rule) > 0 && !job->blocking;
     cs_time period;
     if (!cs_time_mul(times.forward + times.backward, single ? N * N : N, &period))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = period,

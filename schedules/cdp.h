@@ -13,7 +13,7 @@
 
 typedef enum cs_cdp_rule {
     CS_CDP_DP, /* no delays: everything uses the current version, with a barrier */
-    CS_CDP_V1, /* theta_{t-1} */
+    CS_CDP_V1, /* always theta_{t-1} */
     /* theta_t where it can have arrived, j >= N - 1 - i (from 0), else theta_{t-1} */
     CS_CDP_V2,
     CS_CDP_FRESHEST /* the newest version that has arrived when the forward starts */
@@ -35,7 +35,7 @@ typedef enum cs_cdp_retention { CS_CDP_BY_STAGE, CS_CDP_BY_MICRO_BATCH } cs_cdp_
 /* When micro-batch g starts, in settings where it has its own devices. */
 typedef enum cs_cdp_delay {
     CS_CDP_UNIFORM,  /* not before g T/N, where T is the compute time of a micro-batch */
-    CS_CDP_TWO_TASKS /* when g - 1 has finished two tasks */
+    CS_CDP_TWO_TASKS /* a micro-batch starts when g - 1 has finished two tasks */
 } cs_cdp_delay;
 
 /* v2: where a holder puts weights that arrive. */
@@ -45,7 +45,7 @@ typedef enum cs_cdp_new_weights {
 } cs_cdp_new_weights;
 
 typedef struct cs_cdp_params {
-    uint32_t n; /* N */
+    uint32_t n; /* number N of micro-batches and stages */
     uint32_t setting;
     uint32_t retention;
     uint32_t delay;

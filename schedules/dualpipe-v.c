@@ -36,7 +36,8 @@ static const cs_field fields[] = {
 
 typedef struct dual_list {
     cs_vee_list *made;
-    uint32_t forwards[CS_VEE_STAGES], backwards[CS_VEE_STAGES]; /* passes so far, by stage */
+    /* number of passes so far, per stage */
+    uint32_t forwards[CS_VEE_STAGES], backwards[CS_VEE_STAGES];
     uint32_t weights; /* position in the list: earlier backwards have their W already */
     bool splits;      /* whether backwards are split from here on */
 } dual_list;
@@ -187,7 +188,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
     if (!find_bubble(times, cs_pipeline_ranks(job), &makespan) ||
         !cs_time_add(makespan, batch, &makespan) ||
         !cs_time_mul(makespan, job->iterations, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     return cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,

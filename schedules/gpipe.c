@@ -89,7 +89,7 @@ static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times
     if (!sum_of_stages(job, &sum) ||
         !cs_time_mul(times->step, (int64_t)job->micro_batches - 1, &rest) ||
         !cs_time_add(sum, rest, &rest) || !cs_time_mul(rest, job->iterations, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     return cs_forms_add(
         forms,
         &(cs_form){.figure = CS_FIGURE_MAKESPAN,

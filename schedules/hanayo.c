@@ -170,7 +170,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     if (!cs_time_mul(times.forward + times.backward, steps, &batch) ||
         !cs_time_mul(times.update, stages_of_rank(params), &updates) ||
         !cs_time_add(batch, updates, &batch) || !cs_time_mul(batch, job->iterations, &batch))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     CS_TRY(cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Load of one place. */
+/* Matrices assigned to one place: bytes, update time and messages. */
 typedef struct load {
     int64_t bytes;
     cs_time update;

@@ -59,7 +59,7 @@ typedef struct cs_mesh {
     const void *params;
     uint32_t n_devices, n_stages;
     uint32_t n_ranks;    /* pipeline ranks; the schedule places its stages on them */
-    uint32_t n_places;   /* devices per rank; 1 without a grid */
+    uint32_t n_places;   /* number of devices per rank; 1 without a grid */
     uint32_t n_replicas; /* replicas of all stages, which share the mini-batch */
     bool apart;          /* whether stages on one device share no weights (cs_plan) */
     /* whether the schedule decides which devices hold a stage; otherwise a plan may */

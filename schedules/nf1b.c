@@ -70,8 +70,8 @@ static const cs_field fields[] = {
 
 typedef struct worker_classes {
     uint32_t forward, backward;
-    uint32_t send_forward;  /* to the next worker; CS_NONE on the last one */
-    uint32_t send_backward; /* to the previous worker; CS_NONE on the first one */
+    uint32_t send_forward;  /* message to the next worker; CS_NONE on the last worker */
+    uint32_t send_backward; /* message to the previous worker; CS_NONE on the first worker */
 } worker_classes;
 
 typedef struct generator {
@@ -341,7 +341,7 @@ static cs_status check_strict(const cs_job *job, const nf1b_params *params,
 {
     uint32_t choosers = params->version_at == AT_STAGE          ? job->plan->n_stages
                         : params->version_at == AT_FIRST_WORKER ? 1
-                                                                : 0; /* nothing is kept */
+                                                                : 0; /* no version is kept */
     cs_json_place at = {.up = place, .key = "strict"};
     for (uint32_t w = 0; params->strict && w < choosers; w++) {
         cs_time backward;
@@ -432,7 +432,7 @@ static void warn(const cs_job *job, const void *params, const cs_json_place *pla
 
 /* ---- closed forms ---- */
 
-/* Times on the slowest worker. */
+/* Times of a micro-batch's forward and a mini-batch's backward on the slowest worker. */
 typedef struct nf1b_times {
     cs_time forward, backward;
     bool equal; /* whether all workers are equal, and messages take no time and occupy no worker */
@@ -478,7 +478,7 @@ static cs_status add_period(const cs_job *job, const nf1b_params *params, const 
     cs_time period;
     if (!cs_time_mul(times->forward, job->micro_batches, &period) ||
         !cs_time_add(period, times->backward, &period))
-        return CS_OK; /* such a run overflows too */
+        return CS_OK; /* if the closed form overflows, the run does too */
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = period,
@@ -500,7 +500,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     int64_t derived = derived_difference(job, given, &times);
     bool usual = times.equal && given->in_flight == 0 && given->version_at == AT_FIRST_WORKER &&
                  times.forward > 0 && (int64_t)job->iterations >= 2 * derived + 2 &&
-                 (int64_t)job->iterations / 4 + 1 >= derived; /* before it: initial weights */
+                 /* until then, versions are the initial weights */
+                 (int64_t)job->iterations / 4 + 1 >= derived;
     cs_form paper = {.figure = CS_FIGURE_VERSION_DIFFERENCE,
                      .device = CS_NONE,
                      .exact = (W + N - 2) / N,

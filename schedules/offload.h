@@ -23,8 +23,9 @@
 
 /* Activations that a stage offloads per micro-batch. */
 typedef struct cs_stage_offload {
-    uint32_t n_layers; /* n in the text above */
-    uint32_t n;        /* N in the text above; 0: nothing is offloaded */
+    uint32_t n_layers; /* number of layers with something to offload; n in the text above */
+    /* number of offloaded layers, N in the text above; 0: nothing is offloaded */
+    uint32_t n;
     uint32_t in_flight, prefetch;
     uint32_t *numbers; /* per layer of the stage: its number, or CS_NONE */
     int64_t *bytes;    /* per number below n: size of the copy */

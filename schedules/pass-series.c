@@ -14,7 +14,7 @@ typedef struct joining {
     cs_stage_pass *pass;
     uint32_t *last_waiter; /* per step: last step that waits for it, or 0 */
     uint32_t *now;         /* per step: its number after joining */
-    cs_series_part *parts; /* parts of the current series */
+    cs_series_part *parts; /* parts of the series being made */
 } joining;
 
 static bool computes(const joining *j, uint32_t step)

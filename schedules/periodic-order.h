@@ -18,10 +18,10 @@ typedef struct cs_periodic_op {
     uint32_t place;
     uint32_t device; /* device that computes or sends */
     uint32_t peer;   /* device that receives; equal to `device` for computations */
-    cs_time start;   /* in [0, period) */
+    cs_time start;   /* start within a period, in [0, period) */
     int64_t shift;
     cs_time first; /* start for micro-batch 0, relative to its first forward */
-    cs_time takes; /* duration, from the chain */
+    cs_time takes; /* duration of the operation, from the chain */
 } cs_periodic_op;
 
 typedef struct cs_periodic_order {

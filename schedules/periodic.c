@@ -32,7 +32,7 @@ static const char *const timings[] = {"pattern", "asap", NULL};
 typedef struct periodic_params {
     cs_chain_rules rules; /* first, because its fields are part of the table */
     uint32_t micro_batches;
-    uint32_t timing; /* periodic_timing */
+    uint32_t timing; /* a periodic_timing */
 } periodic_params;
 
 static const cs_field fields[] = {
@@ -60,7 +60,7 @@ typedef struct periodic {
     const cs_job *job;
     const periodic_params *params;
     cs_chain chain;
-    cs_pattern own; /* used if the plan has no pattern */
+    cs_pattern own; /* pattern made here, if the plan has none */
     const cs_pattern *pattern;
     cs_periodic_order order;
     cs_arena arena;
@@ -258,7 +258,7 @@ static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
                                       op->kind == CS_PATTERN_FORWARD ? CS_FORWARD : CS_BACKWARD};
     cs_program_step step = cs_program_whole(&sum, &pass);
     if (!at_speed_one(p, op, &step.duration))
-        step.duration = CS_TIME_MAX; /* The engine refuses this. */
+        step.duration = CS_TIME_MAX; /* the engine rejects this duration */
     return step;
 }
 

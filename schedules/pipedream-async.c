@@ -77,7 +77,8 @@ static void policies(const cs_job *job, const void *params, cs_builder *builder,
                      const uint32_t *slots, uint32_t holder, cs_stage_policies *made)
 {
     if (((const pipedream_params *)params)->vertical_sync)
-        synchronise(job, builder, slots, holder, made); /* one holder per stage */
+        /* valid because each stage has one holder */
+        synchronise(job, builder, slots, holder, made);
     else
         stash(builder, slots[holder], made);
 }

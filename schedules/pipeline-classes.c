@@ -27,7 +27,7 @@ typedef struct maker {
     uint32_t n_families;
 } maker;
 
-/* A device that holds a stage. */
+/* A stage on one of its holders: numbers of the stage, the holder and the device. */
 typedef struct spot {
     uint32_t stage, holder, device;
 } spot;

@@ -9,11 +9,11 @@
 
 /* A step of a pass over a stage, on each of the stage's holders. */
 typedef struct cs_stage_step {
-    uint32_t flags; /* see program.h */
+    uint32_t flags; /* flags of the step, see program.h */
     uint32_t n_waits, waits[CS_STEP_WAITS];
-    bool copies;     /* copies to or from the host */
+    bool copies;     /* whether it is a copy to or from the host */
     uint32_t n_runs; /* collectives: number of groups that contain a holder; otherwise 0 */
-    /* per holder; collectives: per group that contains a holder, its first class */
+    /* classes per holder; for collectives, the first class per group that contains a holder */
     uint32_t *classes;
     /* collectives, per holder: its number among the members of all these groups */
     uint32_t *members;
@@ -26,15 +26,15 @@ static inline bool cs_stage_step_computes(const cs_stage_step *step)
 
 typedef struct cs_stage_pass {
     uint32_t n;
-    uint32_t computes; /* last step that computes */
+    uint32_t computes; /* number of the last step that computes */
     cs_stage_step *steps;
 } cs_stage_pass;
 
 /* Bits of variants of a pass; see cs_program_pass. */
 enum {
-    CS_PASS_GATHERED = 1, /* forwards */
-    CS_PASS_RELEASES = 1, /* backwards, or their first halves */
-    CS_PASS_LAST = 2,     /* backwards, or their second halves */
+    CS_PASS_GATHERED = 1, /* for forwards: weights are gathered already */
+    CS_PASS_RELEASES = 1, /* for backwards, or their first halves: gathered weights are released */
+    CS_PASS_LAST = 2,     /* for backwards, or their second halves: last pass of its mini-batch */
     /* passes that exchange data with experts: this one is not paired, others are */
     CS_PASS_ALONE = 4,
     CS_N_PASS_VARIANTS = 8
@@ -59,7 +59,7 @@ typedef struct cs_boundary {
  * `paired`: one all-reduce per simulated i, among holder i of each stage; otherwise one among all
  * holders, stage by stage. */
 typedef struct cs_tied {
-    cs_tie tie; /* first of the ties that it serves */
+    cs_tie tie; /* first of the ties that this all-reduce serves */
     uint32_t n_stages, *stages;
     bool paired;
     uint32_t n_classes;
@@ -70,14 +70,14 @@ typedef struct cs_tied {
  * are not counted. The holders of stage s are in the order of the plan, from
  * plan->stages[s].first_device on. */
 typedef struct cs_pipeline_classes {
-    uint32_t *n_holders;     /* per stage */
-    uint32_t *devices;       /* per holder */
-    uint32_t *slots;         /* per holder: slot of its weights */
-    cs_stage_pass *passes;   /* see cs_pipeline_pass */
+    uint32_t *n_holders;     /* number of holders per stage */
+    uint32_t *devices;       /* device of each holder */
+    uint32_t *slots;         /* slot of each holder's weights */
+    cs_stage_pass *passes;   /* passes; use cs_pipeline_pass */
     uint32_t variants;       /* bits of variants that make a difference */
     uint32_t most_steps;     /* largest number of steps of a pass */
     uint32_t most_holders;   /* largest number of holders of a stage */
-    cs_boundary *boundaries; /* per stage except the last */
+    cs_boundary *boundaries; /* boundary after each stage except the last */
     /* per stage with replicas: all-reduce of its gradients; CS_NONE if there is nothing to sum. On
      * a grid this is part of the backward */
     uint32_t *reductions;

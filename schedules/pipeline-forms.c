@@ -143,7 +143,7 @@ bool cs_pipeline_no_network(const cs_job *job)
     return job->equal_messages && job->latency == 0 && isinf(job->bandwidth);
 }
 
-/* Returns time * count, saturating. */
+/* Returns time * count; the largest value if it overflows. */
 static int64_t times_count(cs_time time, int64_t count)
 {
     cs_time product;

@@ -7,9 +7,10 @@
 typedef struct list_state {
     uint32_t done; /* steps of its stage or device examined so far */
     bool ended;
-    cs_pipeline_step next; /* valid unless `ended` */
-    uint32_t first_stage;  /* its first stage, or CS_NONE if the list is not used */
-    uint32_t replica;      /* its replica of that stage, if replicas take turns */
+    cs_pipeline_step next; /* next step of the list; valid unless `ended` */
+    uint32_t first_stage;  /* first stage of the list; CS_NONE if the list is not used */
+    /* replica of the first stage that the list belongs to, if replicas take turns */
+    uint32_t replica;
 } list_state;
 
 /* Holders that compute one micro-batch of a stage; their tasks have consecutive ids. */
@@ -29,7 +30,7 @@ typedef struct micro_state {
  * passes of one task, each followed by at most one message. Classes, or CS_NONE. */
 typedef struct plain_stage {
     bool is;
-    uint32_t pass[CS_BACKWARD_WEIGHT + 1]; /* indexed by cs_kind */
+    uint32_t pass[CS_BACKWARD_WEIGHT + 1]; /* class of each pass, indexed by cs_kind */
     uint32_t down, up;
 } plain_stage;
 
@@ -43,12 +44,12 @@ typedef struct pipeline {
     cs_pipeline_classes classes;
     uint32_t n_stages, n_lists;
     bool shares;        /* whether all holders of a stage compute a share of each micro-batch */
-    holders *holders;   /* per stage: all its holders */
-    plain_stage *plain; /* per stage */
+    holders *holders;   /* all holders of each stage */
+    plain_stage *plain; /* plain stages, one entry per stage */
     /* micro-batches of a span: a mini-batch, or without a flush all micro-batches */
     uint32_t n_micros;
     uint32_t first_item;            /* first micro-batch of the current span */
-    list_state *lists;              /* per device, or per holder */
+    list_state *lists;              /* one list per device, or per holder */
     uint32_t *next_stage;           /* per stage: next stage of its list, or CS_NONE */
     uint64_t *nominees;             /* bit l: the next round examines list l */
     uint32_t first_word, end_word;  /* range of words that may have bits set */
@@ -68,7 +69,7 @@ typedef struct pipeline {
     /* With offloading: */
     uint32_t *to_host, *from_host; /* per device: its latest copy in this direction, or CS_NONE */
     uint32_t *stored;    /* per holder and micro-batch of the span: last copy to the host */
-    micro_state *micros; /* micro-batches of the current span */
+    micro_state *micros; /* progress of the micro-batches of the current span */
     /* per stage and update of the span, if any stage is replicated: first member of its all-reduce,
      * or CS_NONE */
     uint32_t *reductions;
@@ -533,7 +534,8 @@ static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
 static void close_reduction(pipeline *p, uint32_t stage)
 {
     const cs_stage *of = &p->plan->stages[stage];
-    uint32_t last = p->n_updates[of->first_device]; /* no replica has computed more */
+    /* the loop below does nothing if no replica has computed more */
+    uint32_t last = p->n_updates[of->first_device];
     for (uint32_t r = 0; last > 0 && p->classes.reductions[stage] != CS_NONE && r < of->n_devices;
          r++) {
         uint32_t h = of->first_device + r, first = *reduction_of(p, stage, last - 1);

@@ -82,7 +82,7 @@ typedef struct cs_stage_policies {
 
 typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
-    cs_pipeline_list *list_of; /* NULL: one list per stage */
+    cs_pipeline_list *list_of; /* returns a stage's list; NULL: one list per stage */
     bool recompute; /* keep only the stage's input, and repeat its forward before the backward */
     bool splits;    /* whether `order` contains halves of backwards */
     /* whether `order` contains paired steps; if not, hidden time is hidden in all steps */
@@ -110,8 +110,8 @@ CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipelin
 /* Times of the slowest stage, and properties of the messages. */
 typedef struct cs_pipeline_times {
     cs_time forward, backward, update;
-    cs_time input, weight; /* halves of a split backward */
-    cs_time step;          /* forward + backward */
+    cs_time input, weight; /* times of the halves of a split backward */
+    cs_time step;          /* time of a forward and a backward together */
     bool equal;            /* whether all stages have these times, ... */
     bool equal_halves;     /* ... including the times of the halves */
     /* whether every message goes between neighbouring devices, and so has the job's bandwidth and

@@ -11,9 +11,9 @@ typedef struct cs_program_unit {
     uint32_t first, end;
     cs_weights weights;
     uint32_t gathered; /* last step that gathers its weights; or CS_NONE, as below */
-    uint32_t computed; /* last step that computes */
-    uint32_t summed;   /* last step that sums gradients */
-    bool keeps;        /* its weights stay gathered from a forward to its backward */
+    uint32_t computed; /* last step of the unit that computes */
+    uint32_t summed;   /* last step that sums gradients of the unit */
+    bool keeps;        /* whether its weights stay gathered from a forward to its backward */
     int64_t scattered; /* bytes of full gradients from its backward on (cs_states_scattered) */
 } unit;
 
@@ -30,27 +30,27 @@ typedef struct walk {
     uint32_t stage;
     uint32_t zero; /* the highest ZeRO stage of the job */
     const cs_stage *of;
-    const cs_layer *layers;   /* for the job's samples, or NULL */
-    const cs_layer_sum *sums; /* per layer of the stage */
+    const cs_layer *layers;   /* layers for the job's number of samples; may be NULL */
+    const cs_layer_sum *sums; /* sums of each layer of the stage */
     const cs_stage_offload *offload;
 
     cs_program *made;
     passage *passages;
     uint32_t n_passages;
-    uint32_t computed;  /* latest computation */
-    uint32_t before;    /* computation before that */
+    uint32_t computed;  /* step of the latest computation */
+    uint32_t before;    /* step of the computation before `computed` */
     uint32_t exchanged; /* latest exchange after `computed`, or overlapped with it */
-    uint32_t summed;    /* latest sum of gradients */
+    uint32_t summed;    /* step of the latest sum of gradients */
     bool open;          /* the next piece may extend step `computed` */
 
-    unit *units; /* in the order of the pass */
+    unit *units; /* units, in the order of the pass */
     uint32_t n_units;
-    uint32_t at;         /* current unit */
+    uint32_t at;         /* number of the current unit */
     uint32_t n_gathered; /* units whose gathers have been added */
     bool begins_unit;    /* nothing of the current unit has been computed yet */
     cs_weights ready;    /* weights whose gradients wait until a bucket is full */
 
-    uint32_t layer; /* current layer */
+    uint32_t layer; /* number of the current layer */
     int64_t kept; /* activations of the layers so far; in a backward, of the layers already left */
     int64_t arrived;  /* buffers that the next computation reads */
     uint32_t *copies; /* per offloaded layer: the step that copies it, in this pass */
@@ -241,8 +241,8 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
     step->bytes = what->bytes;
     step->bytes_back = what->bytes_back;
     if (what->beside && w->computed != CS_NONE) {
-        /* it begins with the latest computation, or after the exchange that overlaps with that; a
-         * sum stays where its summands are, in the layer's workspace */
+        /* the exchange begins with the latest computation, or after the exchange that overlaps with
+         * that computation; a sum stays in its summands' memory, the layer's workspace */
         const cs_program_step *beside = step_at(w, w->computed);
         const bool sum =
             what->kind == CS_EXCHANGE_ALL_REDUCE || what->kind == CS_EXCHANGE_REDUCE_SCATTER;
@@ -667,7 +667,7 @@ static cs_status find_shared(cs_program_stage *made, cs_error *error)
     const cs_job *job = made->job;
     const cs_stage *of = &job->plan->stages[made->stage];
     const uint32_t n_layers = of->end_layer - of->first_layer;
-    uint32_t *unit_of = malloc(n_layers * sizeof(*unit_of)); /* per layer */
+    uint32_t *unit_of = malloc(n_layers * sizeof(*unit_of)); /* unit of each layer */
     uint32_t *last =
         malloc(n_layers * sizeof(*last)); /* per unit: the last that uses its weights */
     if (!unit_of || !last) {

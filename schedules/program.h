@@ -20,7 +20,7 @@
  * during the pass. Then it has one step per run of layers' pieces without an exchange in between,
  * and:
  *   - A step saves the activations of the layers that begin in it; in a backward it frees the
- *   activations of the layers that end in it.
+ *     activations of the layers that end in it.
  *   - A layer has its workspace from its first step to its last, including exchanges in between.
  *     Its kept_bytes and workspace_bytes include everything that its pieces read and write, and
  *     what an exchange gathers or reduces: an exchange that pieces wait for needs no extra memory.
@@ -54,9 +54,9 @@
 
 /* A pass over a stage, and its relation to neighbouring passes. */
 typedef struct cs_program_pass {
-    cs_kind kind;    /* CS_FORWARD to CS_UPDATE */
+    cs_kind kind;    /* kind of the pass, CS_FORWARD to CS_UPDATE */
     bool recompute;  /* whether the stage keeps only its input until the forward is repeated */
-    int64_t reads;   /* buffers that it frees, bytes */
+    int64_t reads;   /* bytes of buffers that the pass frees */
     int64_t entered; /* backward: bytes of `reads` that are also part of a layer's workspace */
     int64_t leaves;  /* buffer for the next stage on the same device, bytes, or 0 */
     int64_t copied;  /* additional bytes of an update while it runs */
@@ -73,9 +73,9 @@ enum {
     CS_STEP_RECEIVES = 2, /* waits for the message that the pass reads */
     CS_STEP_ENDS = 4,     /* messages, and the device's next pass, wait for it */
     CS_STEP_SUMS = 8,     /* waits for the latest sum of the stage's gradients */
-    CS_STEP_SUMMED = 16,  /* is that sum */
+    CS_STEP_SUMMED = 16,  /* is the latest sum of the stage's gradients */
     CS_STEP_READS = 32,   /* waits until the updated weights are gathered */
-    CS_STEP_READY = 64,   /* gathers them */
+    CS_STEP_READY = 64,   /* gathers the updated weights */
     /* is a copy to the host; waits for the device's latest copy in that direction */
     CS_STEP_TO_HOST = 128,
     /* is a copy from the host; waits for the latest one, and for the micro-batch's copies to the
@@ -90,10 +90,10 @@ typedef struct cs_program_step {
     cs_kind kind; /* a computation, CS_TRANSFER (a copy to or from the host), or a collective */
     cs_axes_name axes;
     cs_purpose purpose;
-    int64_t bytes, bytes_back; /* as in cs_class */
+    int64_t bytes, bytes_back; /* bytes of a collective or copy, as in cs_class */
     cs_time duration;          /* duration of a computation at speed 1, or of a copy */
-    cs_time host;              /* as in cs_class */
-    bool syncs, syncs_before;  /* as cs_class.waits, cs_class.waits_before */
+    cs_time host;              /* work of the host, as in cs_class */
+    bool syncs, syncs_before;  /* waits of the host: cs_class.waits, cs_class.waits_before */
     uint32_t flags;
     /* earlier steps that it waits for; program order is implied */
     uint32_t n_waits, waits[CS_STEP_WAITS];
@@ -101,21 +101,21 @@ typedef struct cs_program_step {
     cs_effect effects[CS_STEP_EFFECTS];
 } cs_program_step;
 
-/* Shared by all programs of a stage. */
+/* Data that all programs of a stage share. */
 typedef struct cs_program_stage {
     const cs_job *job;
     uint32_t stage;
     /* On a grid, for cs_program_stage_finish: */
     /* per layer of the stage; kept_bytes without bytes that earlier layers keep already */
     cs_layer_sum *sums;
-    struct cs_program_unit *units; /* from the last layers to the first */
+    struct cs_program_unit *units; /* units of layers, from the last to the first */
     uint32_t n_units;
     cs_stage_offload offload;
 } cs_program_stage;
 
 typedef struct cs_program {
     uint32_t n;
-    cs_program_step *steps; /* for cs_program_finish */
+    cs_program_step *steps; /* steps; freed by cs_program_finish */
 } cs_program;
 
 static inline bool cs_step_computes(const cs_program_step *step)

@@ -27,8 +27,8 @@ enum { CS_ZERO_STAGES = 4 };
 /* How a layer's parameters are sharded: `fraction` of them at ZeRO stage `zero`, the rest at stage
  * 0. */
 typedef struct cs_layer_states {
-    uint32_t zero;   /* ZeRO stage, 0 to 3; see cs_states */
-    double fraction; /* fraction of the parameters, 0 to 1 */
+    uint32_t zero;   /* ZeRO stage of the sharded part, 0 to 3; see cs_states */
+    double fraction; /* sharded fraction of the parameters, 0 to 1 */
 } cs_layer_states;
 
 /* How weights, gradients and optimizer states are stored between their uses (ZeRO: Rajbhandari et
@@ -81,7 +81,7 @@ typedef enum cs_stage_results {
     CS_RESULTS_ALL,
 } cs_stage_results;
 
-/* Input of all schedules. */
+/* Input of all schedules: model, plan, batch and settings. */
 typedef struct cs_job {
     const cs_model *model;
     const cs_plan *plan;
@@ -89,12 +89,12 @@ typedef struct cs_job {
     /* per stage of the plan: time and memory of one micro-batch on one device; with
      * CS_REPLICAS_ALL_REDUCE, of one replica's share of the micro-batch */
     const cs_layer_sum *stages;
-    /* the same for a whole mini-batch computed at once; NULL unless the schedule asks for it
-     * (`takes_whole`) */
+    /* per stage: the same for a whole mini-batch computed at once; NULL unless the schedule asks
+     * for it (`takes_whole`) */
     const cs_layer_sum *whole;
     cs_replicas replicas;
-    cs_states states;   /* with a grid only */
-    cs_offload offload; /* with a grid only */
+    cs_states states;   /* sharding of states; with a grid only */
+    cs_offload offload; /* offloading of activations; with a grid only */
     /* per device: the device that is simulated in its place, or itself if it is simulated; NULL:
      * all are simulated */
     const uint32_t *stands_for;
@@ -115,8 +115,8 @@ typedef struct cs_job {
     /* with a grid: number of devices that each send a part of a stage's output to the next stage,
      * when the output is the same on all of them; 0 means 1 */
     uint32_t message_parts;
-    bool receive_buffers;   /* with a grid: see stage-buffers.h */
-    uint32_t stage_results; /* with a grid: a cs_stage_results */
+    bool receive_buffers;   /* with a grid: whether stages have receive buffers (stage-buffers.h) */
+    uint32_t stage_results; /* with a grid: how long results stay, a cs_stage_results */
     bool blocking;          /* transfers occupy the compute units of both ends */
     bool message_waits;     /* the host waits for the messages between stages (cs_class.waits) */
     /* on the first and the last stage, the host waits for its device before each forward */
@@ -131,18 +131,18 @@ typedef struct cs_job {
     /* A lone message between neighbouring devices, for planners and closed forms: */
     cs_time latency;
     double bandwidth;
-    /* the same latency and bandwidth hold for all messages of a ring over the devices (d to d + 1,
-     * the last device to 0), and no two of these messages share a link */
+    /* whether latency and bandwidth are the same for all messages of a ring over the devices (d to
+     * d + 1, the last device to 0), and no two of these messages share a link */
     bool equal_messages;
-    /* the same latency and bandwidth hold between the devices of any two neighbouring stages of the
-     * plan, in both directions, and no two such pairs of devices share a link */
+    /* whether latency and bandwidth are the same between the devices of any two neighbouring stages
+     * of the plan, in both directions, and no two such pairs of devices share a link */
     bool own_links;
     /* A step of an all-reduce over all devices that uses several rings at once, each for a part of
      * the data. 0 rings: it uses one ring, with messages as above. */
     uint32_t rings;
     cs_time rings_latency;
     double rings_bandwidth; /* bandwidth of all rings together */
-    bool equal_rings;       /* all steps take the same time */
+    bool equal_rings;       /* whether all steps take the same time */
     int64_t memory;         /* bytes of the device with the least memory; INT64_MAX: no limit */
     /* per device: bytes in use from the start in addition to its stages; NULL: none */
     const int64_t *libraries;
@@ -154,7 +154,7 @@ typedef enum cs_mesh_length {
     CS_LENGTH_DEVICES, /* the number of the platform's devices */
     /* the same, or the number of layers if the platform does not fix its number of devices */
     CS_LENGTH_LAYERS,
-    CS_LENGTH_RULE, /* the result of `ranks` */
+    CS_LENGTH_RULE, /* the number returned by `ranks` */
 } cs_mesh_length;
 
 /* The mesh that a schedule can run on. It has two axes: pipeline ranks, which hold the stages, and
@@ -164,7 +164,7 @@ typedef struct cs_mesh_shape {
     /* CS_LENGTH_ONE: there is one stage. CS_LENGTH_DEVICES: a plan may put any number of stages on
      * a rank. */
     cs_mesh_length pipeline;
-    cs_mesh_length data; /* CS_LENGTH_ONE or CS_LENGTH_DEVICES */
+    cs_mesh_length data; /* either CS_LENGTH_ONE or CS_LENGTH_DEVICES */
     /* Returns the number of ranks that the parameters ask for, for a model of n_layers layers; 0:
      * any number. `exactly`: the schedule runs on no other number. */
     uint32_t (*ranks)(const void *params, uint32_t n_layers);
@@ -185,13 +185,13 @@ typedef struct cs_mesh_shape {
 
 /* Metrics that a closed form can be stated for. */
 typedef enum cs_figure {
-    CS_FIGURE_MAKESPAN,        /* ps */
-    CS_FIGURE_BUBBLE,          /* fraction of device time */
+    CS_FIGURE_MAKESPAN,        /* time of the whole run, ps */
+    CS_FIGURE_BUBBLE,          /* idle fraction of device time */
     CS_FIGURE_PIPELINE_BUBBLE, /* part of the bubble that is not exposed communication */
-    CS_FIGURE_ITERATION_TIME,  /* ps */
+    CS_FIGURE_ITERATION_TIME,  /* time per mini-batch, ps */
     /* ps; no schedule states it, because schedules do not know the data set */
     CS_FIGURE_EPOCH_TIME,
-    CS_FIGURE_PEAK_ACTIVATIONS, /* bytes on one device */
+    CS_FIGURE_PEAK_ACTIVATIONS, /* saved activations at their peak, bytes on one device */
     CS_FIGURE_PEAK_MEMORY,      /* bytes on one device, all categories together */
     /* number of versions of one device's weights that exist at once */
     CS_FIGURE_PEAK_VERSIONS,
@@ -202,13 +202,13 @@ typedef enum cs_figure {
 typedef struct cs_form {
     cs_figure figure;
     uint32_t device;     /* device, for a metric per device; otherwise CS_NONE */
-    int64_t exact;       /* value in ps, in bytes, or a number */
-    double fraction;     /* value of the two bubbles */
+    int64_t exact;       /* value in ps, in bytes, or a count */
+    double fraction;     /* value, for the two bubbles */
     const char *formula; /* formula as its source writes it */
     const char *source;
     const char *assumes; /* assumptions of the formula, as text for users */
     bool applies;        /* whether the assumptions hold in this job */
-    bool comparison;     /* see cs_formula */
+    bool comparison;     /* whether it is only a comparison, see cs_formula */
 } cs_form;
 
 static inline bool cs_figure_is_fraction(cs_figure figure)
@@ -242,7 +242,7 @@ typedef struct cs_formula {
  * each rank r. */
 typedef enum cs_schedule_search {
     CS_SEARCH_NEVER,
-    CS_SEARCH_ON_REQUEST, /* if the search names it */
+    CS_SEARCH_ON_REQUEST, /* only if the search names it */
     CS_SEARCH_ALWAYS,
 } cs_schedule_search;
 
@@ -257,8 +257,8 @@ typedef struct cs_stages_parameter {
 
 typedef struct cs_schedule {
     const char *name;
-    const char *summary;        /* one line, for `sim list` */
-    const char *source;         /* paper, section */
+    const char *summary;        /* one line about the schedule, for `sim list` */
+    const char *source;         /* source of the schedule: paper and section */
     const cs_formula *formulas; /* all formulas that its closed forms may use; NULL: none */
     const cs_field *fields;
     size_t params_size; /* size of the struct that `fields` fill */

@@ -40,7 +40,7 @@ typedef struct cs_stage_result {
     int64_t bytes;
     /* whether it is part of the last layer's saved activations from forward to backward */
     bool kept;
-    uint32_t memory; /* its number in tapes, or CS_NONE */
+    uint32_t memory; /* number of the result in tapes, or CS_NONE */
 } cs_stage_result;
 
 cs_stage_result cs_stage_result_of(const cs_job *job, uint32_t stage);

@@ -155,7 +155,7 @@ static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights
         *gradients = divided(job, &others, 2, cs_model_gradient_ratio(job->model)) +
                      divided(job, &third, 2, WIDE_RATIO);
     const int64_t besides = third.at[3].frozen - third.at[3].cast;
-    if (besides < 0) /* narrower weights, saved bytes */
+    if (besides < 0) /* narrower weights: negative, because they save bytes */
         *frozen -= cs_states_share(besides, cs_states_shards(job, false));
 }
 

@@ -20,8 +20,8 @@
 
 /* Bytes of weights, by the axes over which their gradients are summed. */
 typedef struct cs_weight_bytes {
-    int64_t dense;  /* summed over GRADIENT */
-    int64_t expert; /* summed over EXPERT_DATA */
+    int64_t dense;  /* weights whose gradients are summed over GRADIENT */
+    int64_t expert; /* weights whose gradients are summed over EXPERT_DATA */
     int64_t tensor; /* part of `dense`, summed over GRADIENT and then TENSOR */
     int64_t copied; /* another part of `dense`, summed over GRADIENT and then COPIES */
     /* additional weights without gradients, minus the bytes that narrower types save; at stage 3

@@ -6,9 +6,9 @@
 
 #include "schedules/pipeline.h"
 
-enum { CS_VEE_STAGES = 2 }; /* stages per device */
+enum { CS_VEE_STAGES = 2 }; /* number of stages per device */
 
-/* Mesh of such a schedule. */
+/* Mesh of schedules with V-shaped placement. */
 #define CS_VEE_MESH                                                                                \
     {                                                                                              \
         .pipeline = CS_LENGTH_RULE, .ranks = cs_vee_ranks, .n_stages = cs_vee_n_stages,            \

@@ -126,7 +126,8 @@ static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, int64_t i
                         cs_time *bubble)
 {
     const cs_time f = times->forward, b = times->input, w = times->weight;
-    cs_time once = larger(b - w, w), often = larger(b - f, 0), twice; /* once: w more */
+    /* `once` has w added here, which is subtracted below */
+    cs_time once = larger(b - w, w), often = larger(b - f, 0), twice;
     if (!cs_time_mul(larger(b - w, 0), 2, &twice))
         return false;
     once = cs_pipeline_add(b, once - w);
@@ -154,7 +155,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
         !cs_time_add(batch, updates, &makespan) ||
         !cs_time_mul(makespan, job->iterations, &makespan) ||
         !cs_time_add(makespan, bubble, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     const double whole = (double)batch + (double)bubble;
     const cs_form all = {.figure = CS_FIGURE_MAKESPAN,
                          .device = CS_NONE,

@@ -128,7 +128,7 @@ static cs_status add_h1_times(const cs_job *job, cs_forms *forms, cs_error *erro
     if (bubble < 0 || !cs_time_mul(bubble, P - 1, &bubble) ||
         !cs_time_mul(cs_pipeline_add(both, times.weight), M, &busy) ||
         !cs_time_add(busy, bubble, &batch))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     cs_form share = {.figure = CS_FIGURE_PIPELINE_BUBBLE,
                      .device = CS_NONE,
                      .fraction = batch > 0 ? (double)bubble / (double)batch : 0,
@@ -181,7 +181,7 @@ static cs_status add_h2_times(const cs_job *job, cs_forms *forms, cs_error *erro
         !cs_time_mul(makespan, job->iterations, &makespan) ||
         !cs_time_mul(larger(2 * times.weight - times.input, 0), P - 1, &skew) ||
         !cs_time_add(makespan, skew, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     return cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,

@@ -59,7 +59,7 @@ typedef struct climb {
     cs_plan_answer *answer;
     cs_planned known; /* best plan of the lower rungs */
     cs_plan start;    /* the plan found with the least memory */
-    int64_t least;    /* that memory, bytes */
+    int64_t least;    /* memory of that plan, bytes */
 } climb;
 
 /* Runs the planner with its defaults, but with limits that do not depend on the machine. */
@@ -94,7 +94,7 @@ static cs_status plan_by(const climb *c, const cs_planner *planner, cs_planned *
     cs_status status = run_planner(c, planner, planned, NULL);
     if (status == CS_OK || status == CS_LIMIT)
         return CS_OK;
-    return run_planner(c, planner, planned, error); /* run again for its message */
+    return run_planner(c, planner, planned, error); /* run again to get its message */
 }
 
 static cs_status descend_from(climb *c, const cs_planner *planner, cs_error *error)
@@ -194,7 +194,7 @@ static cs_status least_contiguous(climb *c, cs_planned *planned, cs_error *error
     int64_t low = 0, all = 0, high;
     uint32_t n = chain->n_layers;
     if (__builtin_add_overflow(chain->sum_fixed[n], chain->sum_kept[n], &all))
-        all = INT64_MAX; /* all layers on one device */
+        all = INT64_MAX; /* bytes of all layers on one device */
     cs_status status = CS_OK;
     for (high = all; status == CS_OK && low < high;) {
         cs_planned tried;

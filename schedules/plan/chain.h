@@ -35,7 +35,7 @@ typedef enum cs_kept { CS_KEPT_FULL, CS_KEPT_LITERAL } cs_kept;
 /* Options for making a chain from a model. */
 typedef struct cs_chain_options {
     const cs_model *model;
-    uint32_t n_devices;     /* P */
+    uint32_t n_devices;     /* number of devices, P */
     uint32_t micro_samples; /* samples of a micro-batch, as in cs_model_sum */
     double speed;           /* speed of each device; > 0 */
     int64_t memory;         /* memory of each device, bytes; INT64_MAX: unlimited */
@@ -43,7 +43,7 @@ typedef struct cs_chain_options {
     double bandwidth;
     cs_time latency;
     cs_kept kept;
-    double weight_copies;   /* default 3 */
+    double weight_copies;   /* copies of the weights that a device holds; default 3 */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
     double other_ratio;     /* additional bytes per byte of weights that Muon does not update */
     /* whether the update's time counts as part of a backward; the paper omits it */
@@ -60,10 +60,10 @@ typedef struct cs_chain {
     double bandwidth; /* bandwidth and latency of a message, as given */
     cs_time latency;
     cs_time *sum_forward, *sum_backward;
-    int64_t *sum_weights; /* one copy of the weights, bytes */
+    int64_t *sum_weights; /* bytes of one copy of the weights */
     /* bytes that do not depend on active micro-batches: weights and their copies */
     int64_t *sum_fixed;
-    int64_t *sum_kept; /* bytes per active micro-batch */
+    int64_t *sum_kept; /* bytes of saved activations per active micro-batch */
     int64_t *boundary; /* size of the message, a_b, bytes; 0 at both ends */
     cs_time *message;  /* time of a_b over a link, one way; 0 at both ends */
     /* [q - 1]: loads of 1/q of a micro-batch, q <= n_devices; NULL if q does not divide it. The
@@ -71,7 +71,7 @@ typedef struct cs_chain {
     cs_time **sum_shared;
     /* progress of searches on this chain; NULL unless the caller sets it */
     const cs_progress *progress;
-    cs_arena arena; /* owns the arrays */
+    cs_arena arena; /* memory of the arrays */
 } cs_chain;
 
 /* Allowed on a zeroed struct. */

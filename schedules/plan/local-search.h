@@ -23,7 +23,7 @@ typedef struct cs_local {
     cs_plan_search all;       /* the best of all descents */
     cs_time bound;            /* lower bound of the chain; a descent ends at this period */
     uint64_t left;            /* allocations that may still be examined */
-    cs_allocation now, trial; /* each has room for n_layers stages */
+    cs_allocation now, trial; /* current and tried allocation; each has room for n_layers stages */
     cs_allocation least;      /* allocation that needs all.need bytes */
     double spread;            /* spread of the loads in `now` */
     struct cs_local_move *moves;

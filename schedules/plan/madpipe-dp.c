@@ -28,13 +28,13 @@ typedef struct label {
     cs_time worst;      /* the largest load so far, or the target period */
     uint32_t n_special; /* number of stages on the special device; fewer are preferred */
     uint32_t end;       /* end of the stage chosen last; NONE at the start */
-    uint32_t parent;    /* label that this one extends */
+    uint32_t parent;    /* number of the label that this label extends */
     bool special;       /* whether the special device holds that stage */
     bool dominated;
 } label;
 
 typedef struct slot {
-    uint32_t label; /* NONE: empty slot */
+    uint32_t label; /* number of the label; NONE: the slot is empty */
     uint32_t hash;  /* hash of the label's state; tells most states apart without reading them */
 } slot;
 
@@ -43,7 +43,7 @@ typedef struct layer {
     label *labels;
     uint32_t n, capacity;
     slot *slots;
-    uint32_t n_slots; /* a power of two, or 0 */
+    uint32_t n_slots; /* number of slots: a power of two, or 0 */
 } layer;
 
 typedef struct search {
@@ -60,9 +60,9 @@ typedef struct search {
     /* [l * buckets + b]: minimum bytes that layers [0, l) keep in addition to `group` times the
      * bytes they keep per micro-batch */
     double *extra;
-    layer *layers;   /* [n_layers + 1] */
+    layer *layers;   /* labels by number of remaining layers, [n_layers + 1] */
     uint32_t *least; /* scratch of `dominate` for the current layer */
-    bool no_memory;  /* memory of the computer ran out */
+    bool no_memory;  /* whether the computer's memory ran out */
 } search;
 
 /* ---- grids ---- */
@@ -329,7 +329,7 @@ static cs_time larger(cs_time a, cs_time b)
 typedef struct stage {
     uint32_t first, end, parent;
     cs_time load;
-    int64_t normal_bytes, special_bytes; /* -1: impossible */
+    int64_t normal_bytes, special_bytes; /* bytes on each kind of device; -1: impossible */
     delay before;
 } stage;
 

@@ -44,23 +44,23 @@ typedef enum cs_madpipe_special {
 
 typedef struct cs_madpipe_options {
     uint32_t loads, memories, delays; /* number of grid values of t, m and V; >= 2 */
-    uint32_t rounding;                /* cs_madpipe_rounding */
-    uint32_t special;                 /* cs_madpipe_special */
-    uint32_t iterations;              /* K of algorithm 1; >= 1 */
-    uint32_t scan;                    /* additional target periods to try */
+    uint32_t rounding;                /* a cs_madpipe_rounding */
+    uint32_t special;                 /* a cs_madpipe_special */
+    uint32_t iterations;              /* number of iterations, K of algorithm 1; >= 1 */
+    uint32_t scan;                    /* number of additional target periods to try */
 } cs_madpipe_options;
 
 /* Stages in the order of the chain; devices are numbered in order of first use. */
 typedef struct cs_madpipe_allocation {
-    cs_plan plan;     /* without stages: no allocation */
+    cs_plan plan;     /* the plan; without stages: there is no allocation */
     cs_time promised; /* the larger of the target period and the largest load */
-    cs_time target;   /* target period of this allocation */
+    cs_time target;   /* target period that gave this allocation */
 } cs_madpipe_allocation;
 
-/* Counters of a search. */
+/* Counters of the work of a search. */
 typedef struct cs_madpipe_work {
-    uint64_t labels; /* states kept */
-    uint64_t stages; /* stages tried */
+    uint64_t labels; /* number of states kept */
+    uint64_t stages; /* number of stages tried */
 } cs_madpipe_work;
 
 /* Allowed on a zeroed struct. */

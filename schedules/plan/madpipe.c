@@ -72,7 +72,7 @@ static bool contiguous(const cs_plan *plan)
 }
 
 typedef struct outcome {
-    cs_planned best;    /* period 0: none yet */
+    cs_planned best;    /* best plan so far; period 0: none yet */
     uint32_t undecided; /* allocations whose integer program ran out of time */
 } outcome;
 

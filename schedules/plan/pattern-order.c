@@ -123,7 +123,7 @@ static void add_devices(cs_order *order)
 
 /* ---- the constraint graph ---- */
 
-/* x_v >= x_u + time + laps T */
+/* An arc of the graph: x_v >= x_u + time + laps T. */
 typedef struct arc {
     uint32_t u, v;
     cs_time time;

@@ -56,8 +56,8 @@ typedef struct cs_order {
     const cs_chain *chain;
     const cs_plan *plan;
     uint32_t n_ops, n_pairs, n_devices;
-    cs_order_op *ops;     /* in the order of a micro-batch */
-    cs_order_pair *pairs; /* sorted by u, then by v */
+    cs_order_op *ops;     /* operations, in the order in which each micro-batch passes them */
+    cs_order_pair *pairs; /* pairs of operations, sorted by u, then by v */
     cs_time *before;      /* [n_ops + 1]: sum of the durations of all earlier operations */
     /* [n_stages * CS_PATTERN_KINDS]: number of the operation; invalid for messages that do not
      * exist */
@@ -66,9 +66,9 @@ typedef struct cs_order {
     int64_t *kept;    /* [n_stages]: bytes per active micro-batch */
     cs_order_device *devices;
     int64_t *laps;                /* [n_ops * n_ops]: k(u, v) in row u, column v */
-    cs_time *x;                   /* [n_ops]: times of micro-batch 0 */
-    struct cs_order_graph *graph; /* scratch memory */
-    cs_time *periods;             /* result of cs_order_periods */
+    cs_time *x;                   /* [n_ops]: time of each operation for micro-batch 0 */
+    struct cs_order_graph *graph; /* scratch memory of cs_order_tighten */
+    cs_time *periods;             /* list of periods made by cs_order_periods */
     cs_arena arena;
 } cs_order;
 

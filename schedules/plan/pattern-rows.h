@@ -16,15 +16,15 @@ typedef struct cs_pattern_row {
 typedef struct cs_pattern_box {
     uint32_t row, stage;
     cs_pattern_kind kind;
-    cs_time start, end; /* 0 <= start < end <= period */
-    int64_t shift;      /* shift of the operation */
+    cs_time start, end; /* times of the box: 0 <= start < end <= period */
+    int64_t shift;      /* shift of the box's operation */
     bool continued;     /* whether the operation began in the previous period */
 } cs_pattern_box;
 
 typedef struct cs_pattern_rows {
     uint32_t n_rows, n_boxes;
     cs_pattern_row *rows;  /* devices in ascending order, then links in ascending order */
-    cs_pattern_box *boxes; /* sorted by row, then by start */
+    cs_pattern_box *boxes; /* boxes, sorted by row, then by start */
 } cs_pattern_rows;
 
 /* Allowed on a zeroed struct. */

@@ -22,7 +22,7 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
  * becomes d / lower, in units of T: (d / lower) tau. */
 typedef struct program {
     cs_order *order;
-    cs_time lower, below; /* lower <= T < below */
+    cs_time lower, below; /* range of the period T: lower <= T < below */
     cs_cbc cbc;
     Cbc_Model *model;
 } program;

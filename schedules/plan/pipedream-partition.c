@@ -137,7 +137,7 @@ static cs_status say_what_is_missing(table *t, cs_error *error)
 
 static cs_status check_effort(const table *t, cs_error *error)
 {
-    static const double most_steps = 1e10; /* about half a minute */
+    static const double most_steps = 1e10; /* takes about half a minute */
     double layers = t->chain->n_layers, stages = t->most_stages;
     double rows = t->rule == CS_MEMORY_ORIGINAL ? stages * stages / 2 : stages;
     if (rows * layers * layers / 2 <= most_steps)

@@ -15,13 +15,13 @@ typedef struct cs_allocation {
 /* The best plan for one amount of memory, among all plans that searches for other amounts find. */
 typedef struct cs_plan_answer {
     const cs_chain *chain; /* chain with this amount of memory */
-    cs_planned best;       /* period 0: none yet */
+    cs_planned best;       /* best plan so far; period 0: none yet */
 } cs_plan_answer;
 
 typedef struct cs_plan_search {
     const cs_chain *chain;
     cs_program_options program; /* options for each allocation; `below` is the best period so far */
-    cs_planned best;            /* period 0: none yet */
+    cs_planned best;            /* best plan so far; period 0: none yet */
     bool proven;                /* whether all allocations so far have been solved or excluded */
     cs_plan_answer *answer;     /* gets every pattern that is made; NULL: nothing does */
     int64_t floor; /* bytes: the construction continues while its patterns need more than this, */

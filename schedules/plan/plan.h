@@ -12,11 +12,11 @@
 
 #include <stdbool.h>
 
-enum { CS_PLAN_DEVICES = 1 << 24 }; /* device numbers are below this */
+enum { CS_PLAN_DEVICES = 1 << 24 }; /* limit: all device numbers are smaller */
 
 typedef struct cs_stage {
-    uint32_t first_layer, end_layer;  /* layers [first, end) */
-    uint32_t first_device, n_devices; /* range in plan.devices */
+    uint32_t first_layer, end_layer;  /* layers of the stage, [first, end) */
+    uint32_t first_device, n_devices; /* devices of the stage: a range in plan.devices */
 } cs_stage;
 
 typedef struct cs_plan {

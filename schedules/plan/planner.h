@@ -26,8 +26,8 @@ void cs_planned_finish(cs_planned *planned);
 
 typedef struct cs_planner {
     const char *name;
-    const char *summary;    /* one line, for `sim list planners` */
-    const char *source;     /* paper, section */
+    const char *summary;    /* one line about the planner, for `sim list planners` */
+    const char *source;     /* source of the method: paper and section */
     const cs_field *fields; /* fields of its parameters; ended by {0} */
     size_t params_size;
     bool replicates; /* whether its stages may have replicas */

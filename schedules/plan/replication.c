@@ -6,9 +6,9 @@
 enum { NO_CUT = UINT32_MAX };
 
 typedef struct cell {
-    double time;       /* ps; infinite: nothing fits */
+    double time;       /* time of the slowest stage or boundary, ps; infinite: nothing fits */
     uint32_t cut;      /* prefix before the last stage; NO_CUT: there is one stage */
-    uint32_t replicas; /* replicas of the last stage */
+    uint32_t replicas; /* number of replicas of the last stage */
 } cell;
 
 /* Best partitions of the layers between cut i and prefix j over `used` of the level's devices. Cut
@@ -27,10 +27,10 @@ typedef struct machines {
 
 typedef struct solver {
     const cs_replication *of;
-    table *tables; /* per level */
+    table *tables; /* one table per level */
     uint32_t n_tables;
     machines *path;                    /* per level: machines of the stage being written */
-    uint32_t *cuts, *counts, *devices; /* contents of the plan */
+    uint32_t *cuts, *counts, *devices; /* cuts, replicas and devices of the plan being made */
     uint32_t n_stages, n_devices;
 } solver;
 
@@ -246,7 +246,7 @@ static void release(solver *s)
 
 static cs_status check_effort(const cs_replication *of, double *n_devices, cs_error *error)
 {
-    static const double most_steps = 2e10; /* about a minute */
+    static const double most_steps = 2e10; /* takes about a minute */
     double n = of->prefixes->n, steps = 0;
     *n_devices = 1;
     for (uint32_t level = 0; level < of->n_levels; level++) {

@@ -32,7 +32,7 @@
 
 typedef struct cs_replication_level {
     uint32_t n;       /* number of devices or machines, > 0 */
-    double bandwidth; /* bytes/s, > 0 */
+    double bandwidth; /* bandwidth, bytes/s, > 0 */
 } cs_replication_level;
 
 typedef struct cs_replication {

@@ -8,7 +8,7 @@
 
 typedef struct cs_advice_info {
     const char *name;     /* name of the scenario */
-    const char *topology; /* topology of its platform */
+    const char *topology; /* topology of the scenario's platform */
     const char *program_version;
     const char *path; /* path of the scenario's file, for commands */
 } cs_advice_info;

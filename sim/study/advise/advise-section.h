@@ -24,13 +24,13 @@ typedef enum cs_advise_order {
 extern const char *const cs_advise_recompute_names[], *const cs_advise_order_names[];
 
 typedef struct cs_advise_section {
-    /* entries: uint32_t */
+    /* values to try, uint32_t each */
     cs_list devices, tensor, filter, channel, space, context, pipeline, expert;
-    /* entries: uint32_t */
+    /* values to try, uint32_t each */
     cs_list zero, micro_batch, stages_per_device;
-    /* entries: int64_t */
+    /* bytes to try, int64_t each */
     cs_list bucket;
-    cs_list recompute, inner; /* entries: uint32_t, values of the enumerations */
+    cs_list recompute, inner; /* values of the enumerations to try, uint32_t each */
     cs_list schedules;        /* entries: uint32_t, positions in cs_schedules */
     bool sequence_parallel, osdp;
     bool exact;          /* whether plans with unequal replicas are simulated with every device */

@@ -39,7 +39,7 @@
  * largest total number of tasks for that. */
 enum { CS_ADVISE_EACH = 3, CS_ADVISE_EACH_TASKS = 50000000 };
 
-/* TOP: default number of rows */
+/* candidates per round; default and maximum number of rows */
 enum { CS_ADVISE_ROUND = 64, CS_ADVISE_TOP = 10, CS_ADVISE_TOP_MAX = 1000 };
 
 typedef enum cs_candidate_state {
@@ -67,13 +67,13 @@ typedef struct cs_candidate_outcome {
 /* Deviations of links or devices from their description, for the sensitivity of a plan. */
 typedef enum cs_advise_doubt {
     CS_LESS_BANDWIDTH, /* bandwidth of all links times 0.9 */
-    CS_MORE_BANDWIDTH, /* times 1.1 */
+    CS_MORE_BANDWIDTH, /* bandwidth of all links times 1.1 */
     CS_LESS_SPEED,     /* speed of all devices times 0.9, then 1.1 */
     CS_MORE_SPEED,
     CS_N_DOUBTS
 } cs_advise_doubt;
 
-/* One of the plans shown. */
+/* One of the plans shown, with the results of its examination. */
 typedef struct cs_advice_row {
     uint32_t candidate;
     uint32_t n_examined;
@@ -90,7 +90,7 @@ typedef struct cs_advice {
     cs_advise_base base;
     cs_candidates candidates;
     cs_bounds bounds;
-    cs_candidate_outcome *outcomes; /* per candidate */
+    cs_candidate_outcome *outcomes; /* outcome of each candidate */
     uint32_t n_states[CS_N_CANDIDATE_STATES];
     uint32_t n_rows;
     cs_advice_row *rows; /* the fastest plans that fit, the best first */
@@ -113,11 +113,11 @@ typedef struct cs_advise_options {
     /* number of candidates to simulate; 0: no limit. Unlike a budget, this does not depend on a
      * clock */
     uint32_t most;
-    bool exhaustive;     /* whether to prune nothing */
+    bool exhaustive;     /* whether to simulate everything and prune nothing */
     bool all;            /* whether similar plans each get a row */
     const char *journal; /* path of the journal; NULL: none */
     bool resume;
-    const char *program_version; /* version written to the journal */
+    const char *program_version; /* version of the program, written to the journal */
     const cs_progress *progress;
     cs_team *team; /* processes that share the work; NULL: this process works alone */
 } cs_advise_options;

@@ -79,7 +79,8 @@ double cs_resting(const cs_advise_base *base, const cs_candidate *c, const cs_pr
     const double weights = wide ? 0 : zero >= 3 ? divided : stage->dense + stage->expert;
     const double ratio = wide && !by_layer ? 2 : priced->gradient_ratio;
     const double gradients = zero >= 2 && !accumulate ? ratio * divided : stage->gradients;
-    const bool shares = zero >= 3 && c->expert == 1; /* as in schedules/states.h */
+    /* frozen weights are sharded under the same condition as in schedules/states.h */
+    const bool shares = zero >= 3 && c->expert == 1;
     const double frozen = shares ? (stage->frozen - stage->cast) / shard : stage->frozen;
     return weights + frozen + gradients + priced->optimizer_ratio * divided;
 }
@@ -323,7 +324,7 @@ static cs_status take_times(const cs_scenario *scenario, const cs_graph *graph,
 {
     const cs_plan *plan = scenario->plan;
     period *periods = calloc(2 * (size_t)plan->n_stages + 1, sizeof(*periods));
-    /* per device: its pass + 1 */
+    /* per device: number of its latest pass + 1 */
     uint32_t *latest = calloc((size_t)graph->n_devices + 1, sizeof(*latest));
     const bool room = periods && latest;
     for (uint32_t task = 0; room && task < graph->n_tasks; task++) {
@@ -527,7 +528,7 @@ enum { ZERO_STAGES = 4 };
 typedef struct cs_mesh_notes {
     pthread_mutex_t lock;
     size_t n;
-    char **differences; /* NULL: not yet known */
+    char **differences; /* text per mesh and ZeRO stage; NULL: not yet known */
 } cs_mesh_notes;
 
 static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *all, uint32_t i);
@@ -955,7 +956,7 @@ cs_status cs_bounds_price_some(const cs_advise_base *base, const cs_candidates *
                           .jobs = jobs};
     cs_status status = cs_pool_run(&pool, progress, error);
     for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
-        if (!(bounds->time[i] > 0)) /* otherwise it has its rough bounds already */
+        if (!(bounds->time[i] > 0)) /* otherwise set_bounds has set its rough bounds already */
             status = set_bounds(base, candidates, bounds, i, error);
     return status;
 }
@@ -966,7 +967,7 @@ enum { BUCKETS = 4096 };
 
 static uint32_t mix(uint32_t hash, uint32_t value)
 {
-    return (hash ^ value) * 0x01000193u; /* FNV-1a, by words */
+    return (hash ^ value) * 0x01000193u; /* the FNV-1a hash, by words */
 }
 
 static uint32_t hash_model(const cs_candidate *c, const cs_even_blocks *even)
@@ -1192,7 +1193,7 @@ static cs_status are_blocks_alike(const cs_platform *platform, uint32_t size, bo
                   .now = room + 2 * longest + 2 * links + 1};
     cs_status status = CS_OK;
     for (size_t k = 0; k < links; k++)
-        l.now[k] = (uint32_t)links; /* invalid: no link of any block */
+        l.now[k] = (uint32_t)links; /* invalid number, which no link has */
     for (uint32_t block = 0; block < platform->n_devices / size && *alike; block++)
         for (uint32_t pair = 0; pair < size * size && *alike && status == CS_OK; pair++)
             if (pair / size != pair % size)

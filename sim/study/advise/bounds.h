@@ -95,12 +95,12 @@ typedef struct cs_sharded_price {
 typedef struct cs_priced {
     bool known;      /* whether it has been priced; if not, everything else is zero */
     bool possible;   /* whether the model, the mesh and the platform accept it */
-    const char *why; /* if not possible: the error message */
+    const char *why; /* error message, if the price is not possible */
     uint32_t n_stages;
-    cs_stage_price *stages; /* the caller frees it */
+    cs_stage_price *stages; /* prices of the stages; the caller frees them */
     double computing;       /* computing time of all stages for a micro-batch on one place, s */
     double gradient_ratio, optimizer_ratio;
-    bool wide_shards; /* see cs_states */
+    bool wide_shards; /* whether shards are wide, see cs_states */
     /* whether every partition of the model into stages has at least the sums of these stages */
     bool additive;
     /* scenario of that micro-batch, which the caller finishes and frees; NULL: not kept */
@@ -110,7 +110,7 @@ typedef struct cs_priced {
 /* A platform with this number of devices; the scenario owns it. */
 typedef struct cs_devices_platform {
     uint32_t devices;
-    cs_price_memory *memory; /* cache of the costs of collectives */
+    cs_price_memory *memory; /* cache of the costs of collectives on this platform */
     cs_scenario scenario;
 } cs_devices_platform;
 
@@ -140,20 +140,21 @@ typedef struct cs_bounds {
     uint32_t n; /* number of candidates that have bounds: the first ones */
     cs_even_blocks blocks;
     cs_numbering models, prices, meshes, order_numbers, sharded_numbers;
-    cs_sharded_price *sharded; /* per number of sharded_numbers */
-    uint32_t *sharded_of;      /* per candidate; CS_NO_CANDIDATE: none is useful */
-    cs_pass_order *orders;     /* per number of order_numbers */
-    uint32_t *order_of;        /* per candidate: number of its order */
-    bool *followed;            /* per candidate: whether cs_bounds_follow has been called */
-    cs_priced *priced;         /* per price */
-    uint32_t *model;           /* per price: first price with the same model */
+    cs_sharded_price *sharded; /* prices at ZeRO stages, by number of sharded_numbers */
+    /* per candidate: its entry in `sharded`; CS_NO_CANDIDATE: none is useful */
+    uint32_t *sharded_of;
+    cs_pass_order *orders; /* orders of passes, by number of order_numbers */
+    uint32_t *order_of;    /* per candidate: its entry in `orders` */
+    bool *followed;        /* per candidate: whether cs_bounds_follow has been called */
+    cs_priced *priced;     /* prices, by number of `prices` */
+    uint32_t *model;       /* per price: first price with the same model */
     /* per price: head of the list of its candidates, which next_candidate links */
     uint32_t *first_candidate;
     uint32_t *next_candidate; /* per candidate: next one with its price; CS_NO_CANDIDATE: none */
-    uint32_t *of;             /* per candidate: number of its price */
+    uint32_t *of;             /* per candidate: its entry in `priced` */
     /* per candidate: bounds in s and bytes; rough bounds until its price is known */
     double *time, *memory;
-    cs_promise *promises;        /* per candidate; set when its model has a price */
+    cs_promise *promises;        /* per candidate: estimate, set when its model has a price */
     struct cs_mesh_notes *notes; /* differences between places of meshes */
     cs_scenario whole;           /* the scenario itself, without a plan */
     int64_t capacity;            /* memory of the largest device; INT64_MAX: unlimited */

@@ -11,11 +11,11 @@
 #include <string.h>
 
 enum {
-    MOST_VALUES = 64, /* values of an axis */
+    MOST_VALUES = 64, /* largest number of values of an axis */
     MOST_MICRO_SAMPLES = 16,
     LEAST_TOKENS = 4096, /* tokens of a sequence that each device has with context parallelism */
     MOST_CONTEXT = 16,
-    MOST_PARTS = 16, /* parts of an image */
+    MOST_PARTS = 16, /* largest number of parts of an image */
     MOST_FILTERS = 64,
     NODE_DEVICES = 8, /* default if the platform does not tell */
     USUAL_BUCKET = 25 << 20,
@@ -253,7 +253,7 @@ static values schedules_or(const cs_list *list)
 
 /* Values of each axis for a given number of devices. */
 typedef struct axes {
-    values layers[3]; /* per cs_advise_method */
+    values layers[3]; /* sizes per cs_advise_method */
     values space, context, pipeline, expert, zero, micro, schedules, recompute, inner;
 } axes;
 

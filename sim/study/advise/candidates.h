@@ -44,8 +44,8 @@ typedef struct cs_candidate {
     uint32_t space, context, pipeline, data, expert;
     uint32_t zero;
     uint32_t micro_samples, micro_batches;
-    uint32_t schedule;         /* position in cs_schedules */
-    uint32_t chunks;           /* stages per pipeline rank */
+    uint32_t schedule;         /* number of its schedule in cs_schedules */
+    uint32_t chunks;           /* number of stages per pipeline rank */
     uint32_t recompute, inner; /* a cs_advise_recompute, a cs_advise_order */
     int64_t bucket;            /* bytes; CS_BUCKET_GIVEN: as the scenario has it */
     /* OSDP's additional changes: {"/json/pointer": value, ...}; NULL: none */
@@ -73,7 +73,7 @@ static inline uint32_t cs_candidate_places(const cs_candidate *candidate)
 /* Input for making candidates; the document must outlive it. */
 typedef struct cs_advise_base {
     const cJSON *document; /* document of the scenario */
-    const char *path;      /* path of its file */
+    const char *path;      /* path of the scenario's file */
     cs_advise_section section;
     uint32_t devices, node_devices; /* devices of the platform, and per node; 0: unknown */
     uint32_t batch_size;

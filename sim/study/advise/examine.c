@@ -17,7 +17,7 @@ enum { EACH = 1 + CS_N_DOUBTS, PARTS };
 typedef struct examined {
     bool estimated;
     cs_limits limits; /* full simulation: limits, except `axis` */
-    double time;      /* doubt: time of the step */
+    double time;      /* doubt: time of the step, s */
     cs_step each;
 } examined;
 
@@ -320,7 +320,7 @@ cs_status cs_advise_examine(const cs_advise_options *options, double deadline, c
         if (!advice->rows[i / EACH].complete)
             parts[n++] = advice->rows[i / EACH].candidate * PARTS + i % EACH;
     if (advice->misfit.candidate != CS_NO_CANDIDATE && !advice->misfit.complete)
-        parts[n++] = advice->misfit.candidate * PARTS; /* full simulation only */
+        parts[n++] = advice->misfit.candidate * PARTS; /* the misfit is simulated in full only */
     n += add_each(advice, parts + n);
     if (n > 0 && cs_clock_seconds() > deadline) { /* even starting the pool takes a while */
         advice->cut = "time budget used up";

@@ -15,7 +15,7 @@
 #define CS_LIMIT_MAP(X)                                                                            \
     X(GRADIENTS, "gradient exchange")   /* exposed: sums of gradients, gathers of weights */       \
     X(LAYERS, "layer-wise collectives") /* exposed: over tensor, context and experts */            \
-    X(HALO, "halo")                     /* exposed: over space */                                  \
+    X(HALO, "halo")                     /* exposed: exchanges over space */                        \
     X(STAGES, "stage messages")         /* exposed: between stages */                              \
     X(CONGESTION, "congestion")                                                                    \
     X(REDUNDANCY, "redundancy")                                                                    \
@@ -30,7 +30,7 @@ typedef enum cs_limit {
         CS_N_LIMITS
 } cs_limit;
 
-extern const char *const cs_limit_names[]; /* NULL-terminated */
+extern const char *const cs_limit_names[]; /* names of the limits, NULL-terminated */
 
 typedef struct cs_limits {
     /* seconds of the step per limit; limits overlap, so they do not add up to it */
@@ -39,7 +39,7 @@ typedef struct cs_limits {
     double exposed;   /* exposed communication, s */
     double waiting;   /* bubbles, including imbalance, s */
     double update;
-    cs_limit first; /* largest limit */
+    cs_limit first; /* the largest limit */
     /* axis that cannot grow any more: "heads", "layers", "samples"; NULL: all could */
     const char *axis;
     int64_t at_peak[CS_N_CATEGORIES];       /* bytes per category on the fullest device */

@@ -122,7 +122,8 @@ static cs_status walk_through(const cs_candidate *c, walk *w, cs_arena *arena, c
                     .n_devices = n,
                     .stages = cs_arena_alloc(arena, n, sizeof(*plan.stages)),
                     .devices = w->order->rank};
-    const size_t most = (size_t)n * (5 * (size_t)c->micro_batches + 1); /* 3 passes, 2 messages */
+    /* per micro-batch: at most 3 passes and 2 messages */
+    const size_t most = (size_t)n * (5 * (size_t)c->micro_batches + 1);
     w->ends = malloc(most * sizeof(*w->ends));
     if (!model.layers || !sums || !speeds || !plan.stages || !w->ends)
         return cs_error_no_memory(error);

@@ -26,7 +26,7 @@ typedef struct cs_stage_price {
 /* Facts that follow from the order of a schedule. */
 typedef struct cs_pass_order {
     uint32_t n_stages;
-    bool splits; /* whether it has halves of backwards */
+    bool splits; /* whether the schedule has halves of backwards */
     /* longest path if each stage takes 1 per micro-batch, a third of it for the forward, and
      * messages take no time */
     double length;

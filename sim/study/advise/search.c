@@ -230,12 +230,13 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     (void)place;
     if (cs_json_parse("journal", text, strlen(text), &record, NULL) != CS_OK)
         return false;
-    static const double bytes = 9223372036854775808.0; /* 2^63 */
+    static const double bytes = 9223372036854775808.0; /* the value 2^63 */
     const bool taken = take_number(record, "candidate", s->n_earlier, &i) && i == floor(i) &&
                        take_number(record, "time_s", INFINITY, &time) &&
                        take_number(record, "peak", bytes, &peak) &&
                        take_number(record, "over", bytes, &over) &&
-                       take_number(record, "free", 2 * bytes, &left) && /* INT64_MAX: unlimited */
+                       /* INT64_MAX means unlimited */
+                       take_number(record, "free", 2 * bytes, &left) &&
                        take_number(record, "tasks", UINT32_MAX, &tasks) &&
                        cJSON_IsBool(cs_json_member(record, "possible"));
     if (taken) {
@@ -545,7 +546,7 @@ static cs_status choose(cs_advise_search *s, const cs_standing *standing, points
         if (i == CS_NO_CANDIDATE)
             break;
         if (advice->outcomes[i].state != CS_CANDIDATE_OPEN)
-            continue; /* already simulated */
+            continue; /* it has been simulated already */
         uint32_t price = CS_NO_CANDIDATE;
         if (leave_out(s, standing, i)) {
             s->n_settled++;
@@ -743,7 +744,7 @@ static cs_status enqueue(cs_advise_search *s, cs_candidate_state state, cs_error
 /* How early a candidate is simulated before anything is known: those with the least memory first,
  * and of these the quickest to simulate. */
 typedef struct seed {
-    uint64_t rank[4]; /* smaller is earlier */
+    uint64_t rank[4]; /* ranks, the most important first; smaller values come earlier */
     uint32_t candidate;
 } seed;
 

@@ -40,14 +40,14 @@ CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, doub
                                           cs_advice *advice, cs_error *error);
 
 typedef struct cs_found {
-    double time; /* s */
+    double time; /* time of the step, s */
     uint32_t candidate;
 } cs_found;
 
 /* The plans that fit so far, the fastest first, ties by number: candidates have to beat them. */
 typedef struct cs_standing {
     uint32_t n, n_rows;
-    cs_found *plans; /* the caller frees it */
+    cs_found *plans; /* the plans; the caller frees them */
     /* the best different ones among `plans`, up to the top; part of the same allocation */
     cs_found *rows;
 } cs_standing;

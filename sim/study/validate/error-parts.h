@@ -21,8 +21,9 @@
 typedef struct cs_error_parts {
     const char *dataset;               /* name of the dataset; "" for all together */
     uint32_t n;                        /* number of points */
-    double predicted[CS_N_STEP_PARTS]; /* mean of s_ip / m_i */
-    double lacking[CS_N_STEP_PARTS];   /* mean of (a_p - 1) s_ip / m_i */
+    double predicted[CS_N_STEP_PARTS]; /* predicted share of each part: mean of s_ip / m_i */
+    /* missing share of each part: mean of (a_p - 1) s_ip / m_i */
+    double lacking[CS_N_STEP_PARTS];
     /* missing: mean of 1 - predicted_i / m_i, which is the sum of `lacking` and `rest` */
     double rest, missing;
 } cs_error_parts;

@@ -24,7 +24,7 @@ typedef struct cs_error_summary {
     uint32_t n;
     double mean, median; /* mean absolute error; NaN without points, like all members below */
     double largest;      /* error with the largest absolute value, with its sign */
-    double bias;         /* mean of the errors */
+    double bias;         /* mean error */
 } cs_error_summary;
 
 /* Counts of runs by prediction and outcome. A prediction that depends on recomputation,
@@ -32,7 +32,7 @@ typedef struct cs_error_summary {
  * precision and false alarms it counts as a prediction that the run fits. */
 typedef struct cs_verdicts {
     uint32_t n[2][2];    /* [ran out of memory][was predicted to] */
-    uint32_t depends[2]; /* [ran out of memory] */
+    uint32_t depends[2]; /* number of runs, indexed by [ran out of memory] */
 } cs_verdicts;
 
 /* Returns the fraction of runs out of memory that were predicted to be. NaN if no run was out of
@@ -77,7 +77,7 @@ typedef struct cs_note_count {
 
 typedef struct cs_note_counts {
     uint32_t n, capacity;
-    cs_note_count *items; /* the most frequent first */
+    cs_note_count *items; /* counts, the most frequent first */
 } cs_note_counts;
 
 void cs_note_counts_finish(cs_note_counts *counts);

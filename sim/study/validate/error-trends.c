@@ -203,7 +203,7 @@ static uint32_t keep_groups(run *runs, uint32_t n)
             end++;
         if (centre(runs + first, end - first))
             for (uint32_t i = first; i < end; i++) {
-                const run moved = runs[kept]; /* its key has to be freed later */
+                const run moved = runs[kept]; /* the key of the moved run has to be freed later */
                 runs[kept++] = runs[i];
                 runs[i] = moved;
             }

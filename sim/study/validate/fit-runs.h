@@ -25,13 +25,13 @@ typedef struct cs_fitted_run {
     /* s; `before` is predicted with f = 1, `after` with the fitted f */
     double measured, before, after;
     double left_out; /* s; predicted with f fitted to the other runs, to first order */
-    double slope;    /* s = d log t / d log f */
+    double slope;    /* sensitivity s = d log t / d log f */
     double kernels;  /* /runtime/kernels of the scenario, before the fit */
 } cs_fitted_run;
 
 typedef struct cs_kernel_fit {
     double factor;
-    char device[256], runtime[256]; /* names in the scenarios of the runs */
+    char device[256], runtime[256]; /* names of device and runtime in the scenarios of the runs */
     uint32_t n;
     cs_fitted_run *runs;
     double mean_before, mean_after, mean_left_out; /* means of |predicted / measured - 1| */

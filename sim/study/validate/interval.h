@@ -66,7 +66,7 @@ typedef struct cs_coverage {
     uint32_t n_runs, n_sources; /* number of runs with a measured time, and of their datasets */
     /* share of runs within their interval; mean of the datasets' shares. NaN: no runs */
     double by_run, by_source;
-    double width; /* median of (high - low) / 2 */
+    double width; /* median width of the intervals, (high - low) / 2 */
 } cs_coverage;
 
 /* Computes the coverage of the runs of quality A and B whose datasets are CS_SOURCE_NEW.

@@ -35,7 +35,7 @@ typedef struct cs_layout_group {
     double loss[CS_N_CHOOSERS];
 } cs_layout_group;
 
-/* Means over groups. */
+/* Values of a ranking: means over groups. */
 typedef struct cs_ranking {
     const char *dataset; /* name of the dataset; "" for all together */
     uint32_t n_groups, n_runs;
@@ -45,7 +45,7 @@ typedef struct cs_ranking {
 
 typedef struct cs_layout_groups {
     uint32_t n, capacity;
-    cs_layout_group *groups; /* sorted by dataset, model and so on */
+    cs_layout_group *groups; /* groups, sorted by dataset, model and so on */
     uint32_t n_rankings, cap_rankings;
     /* all groups together, then each dataset with a group; none without groups */
     cs_ranking *rankings;

@@ -46,7 +46,7 @@ CS_MUST_CHECK cs_status cs_likeness_of_point(const cs_point *point, const cJSON 
                                              const cs_step_parts *parts, cs_traits traits,
                                              cs_error *error);
 
-/* Sets CS_TRAIT_HOST. */
+/* Sets the trait CS_TRAIT_HOST from the parts of the step. */
 void cs_likeness_set_host(const cs_step_parts *parts, cs_traits traits);
 
 /* Allowed on a zeroed struct. */

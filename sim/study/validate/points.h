@@ -13,12 +13,12 @@
 typedef struct cs_point_measured {
     double step_time_s;          /* NaN: not measured; likewise for the next four */
     double samples_per_s;        /* samples/s of all GPUs together */
-    double tokens_per_s_per_gpu; /* tokens/s */
+    double tokens_per_s_per_gpu; /* tokens per s and GPU */
     double allocated, reserved;  /* bytes: torch.cuda.max_memory_allocated, max_memory_reserved */
     double device;               /* bytes: reported by nvidia-smi, or measured in an unknown way */
     /* {"0": {"allocated": bytes, "reserved": bytes}, ...}; may be NULL */
     const cJSON *per_rank;
-    const cJSON *oom; /* true, false, or NULL (not stated) */
+    const cJSON *oom; /* whether the run was out of memory: true, false, or NULL (not stated) */
 } cs_point_measured;
 
 typedef struct cs_point {
@@ -28,7 +28,7 @@ typedef struct cs_point {
     const char *quality;
     cs_description run;
     cs_point_measured *measured;
-    cs_list unknown, features; /* entries: const char * */
+    cs_list unknown, features; /* lists of texts (const char *) */
     const cJSON *peers;        /* {"tool": {"step_time_s": s, ...}, ...}; may be NULL */
     const cJSON *stated;       /* the point with all its keys, including those that no table has */
 } cs_point;

@@ -215,7 +215,7 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
 /* Destination of results, which the calling thread collects. */
 typedef struct sink {
     cs_predictions *predictions;
-    cs_journal *journal; /* NULL: no journal */
+    cs_journal *journal; /* journal to write to; NULL: none */
 } sink;
 
 static cs_status note(const sink *to, const char *record, cs_error *error)

@@ -6,7 +6,7 @@
 #include "sim/study/validate/judgement.h"
 
 typedef struct cs_validation_info {
-    const char *command; /* command that was given */
+    const char *command; /* command line that was given */
     const char *program_version;
 } cs_validation_info;
 
