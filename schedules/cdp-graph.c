@@ -485,8 +485,8 @@ static uint32_t variant_of(const generator *c, uint32_t j, uint32_t g, bool back
     return next_user(c, j, g, backward) != g % c->N ? variant | ENDS : variant;
 }
 
-/* Adds the message from task k of g to its next task, if that runs elsewhere. Returns what the next
- * task waits for. */
+/* Adds the message from task k of g to its next task, if that runs elsewhere. Returns the task that
+ * the next task has to wait for. */
 static uint32_t send_result(const generator *c, uint32_t g, uint32_t k, uint32_t task)
 {
     bool backward = k >= c->N;

@@ -281,8 +281,8 @@ static cs_status make_classes(const generator *g, cs_error *error)
 
 /* ---- tasks ---- */
 
-/* Adds a task that waits for `before`, and the message with its result. Returns what the next
- * worker waits for. */
+/* Adds a task that waits for `before`, and the message with its result. Returns the task that the
+ * next worker waits for. */
 static uint32_t add_hop(const generator *g, uint32_t cls, uint32_t send, uint32_t item,
                         uint32_t before, uint32_t *task)
 {

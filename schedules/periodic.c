@@ -248,7 +248,7 @@ static bool at_speed_one(const periodic *p, const cs_periodic_op *op, cs_time *t
 }
 
 /* Makes the step of an operation. Message buffers and workspace are reserved throughout, as
- * planners do, so a pass only allocates and frees what it keeps. */
+ * planners do, so a pass only allocates and frees saved activations. */
 static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
 {
     const cs_stage *at = &p->job->plan->stages[op->stage];
@@ -406,7 +406,7 @@ static cs_status make_graph(const periodic *p, cs_builder *builder, cs_error *er
     return complete ? CS_OK : cs_error_no_memory(error);
 }
 
-/* Reports at its place in the file what open_periodic refuses. */
+/* Reports the errors of open_periodic, with their place in the file. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {

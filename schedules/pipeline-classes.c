@@ -79,7 +79,7 @@ static cs_status check_grid(const maker *m, cs_error *error)
     return CS_OK;
 }
 
-/* Finds the holders of each stage: all of its devices, or those that are simulated. */
+/* Finds the holders of each stage: all of its devices, or on a grid its simulated devices. */
 static void find_holders(maker *m)
 {
     const cs_plan *plan = m->job->plan;
@@ -585,8 +585,8 @@ static bool make_returned(maker *m)
     return true;
 }
 
-/* Adds what is resident on the holders: weights, states, and receive buffers for all micro-batches
- * of a mini-batch. */
+/* Adds the resident memory of the holders: weights, states, and receive buffers for all
+ * micro-batches of a mini-batch. */
 static void make_slots(maker *m)
 {
     const cs_job *job = m->job;

@@ -75,7 +75,7 @@ static bool rounds_steps(const cs_job *job)
 /* Finds which assumptions of closed forms hold for messages between stages. */
 static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
-    bool lone = job->micro_batches == 1; /* messages over one boundary are then far apart */
+    bool lone = job->micro_batches == 1; /* then messages over one boundary are far apart in time */
     times->neighbours = (job->plan->n_stages == 1 || job->equal_messages) &&
                         !cs_pipeline_replicated(job) && !rounds_steps(job) &&
                         (!has_ties(job) || cs_pipeline_no_network(job));

@@ -110,7 +110,7 @@ static cs_purpose purpose_of(cs_axes_name axes)
     case CS_AXES_EXPERT:
         return CS_PURPOSE_EXPERT;
     default:
-        return CS_PURPOSE_GRADIENTS; /* statistics over what gradients are summed over */
+        return CS_PURPOSE_GRADIENTS; /* statistics over the same axes as sums of gradients */
     }
 }
 
@@ -188,7 +188,7 @@ static void compute(walk *w, uint32_t layer, cs_time duration, cs_time host)
         begin_computation(w, layer);
     cs_program_step *step = step_at(w, w->computed);
     if (goes_up(w) && w->layer != layer) {
-        /* save activations; if the stage is recomputed, its input is there from the forward on */
+        /* save activations; if the stage is recomputed, its input exists from the forward on */
         const int64_t kept = w->kept + sum_of(w, layer)->kept_bytes,
                       apart = offloaded_bytes(w, layer);
         const int64_t input = w->job->stages[w->stage].input_bytes;

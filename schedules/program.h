@@ -23,9 +23,9 @@
  *     activations of the layers that end in it.
  *   - A layer has its workspace from its first step to its last, including exchanges in between.
  *     Its kept_bytes and workspace_bytes include everything that its pieces read and write, and
- *     what an exchange gathers or reduces: an exchange that pieces wait for needs no extra memory.
- *     Data that arrives during a computation is in a buffer until the end of the next piece, which
- *     reads it.
+ *     the data that an exchange gathers or reduces: an exchange that pieces wait for needs no extra
+ *     memory. Data that arrives during a computation is in a buffer until the end of the next
+ *     piece, which reads it.
  *   - A device runs one pass at a time: the first steps of a pass wait for the whole previous pass,
  *     and messages leave at the end of the pass. CS_BACKWARD_WEIGHT exchanges
  *     nothing within layers; the other half of the backward does.
@@ -135,8 +135,8 @@ cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pas
 /* Adds the host's work before a forward, fetching the micro-batch, to its first step. */
 void cs_program_fetch(const cs_job *job, uint32_t stage, cs_program_step *step);
 
-/* Prepares what all programs of a stage share. cs_program_stage_finish must be called, even after
- * failure. CS_INVALID if layers lack pieces for the job's number of samples. */
+/* Prepares the data that all programs of a stage share. cs_program_stage_finish must be called,
+ * even after failure. CS_INVALID if layers lack pieces for the job's number of samples. */
 CS_MUST_CHECK cs_status cs_program_stage_init(const cs_job *job, uint32_t stage,
                                               cs_program_stage *made, cs_error *error);
 void cs_program_stage_finish(cs_program_stage *stage);
@@ -166,9 +166,9 @@ uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stor
 uint32_t cs_program_send_between(cs_builder *builder, const cs_class *message, int64_t sent,
                                  int64_t arrives);
 
-/* Internal to program*.c: add bytes to the effect of the same category and instant; prepare what
- * passes on a grid share; make the steps of one pass. Results that stay and offloaded activations
- * are tensors, so each is a separate effect, at most one per step. */
+/* Internal to program*.c: add bytes to the effect of the same category and instant; prepare the
+ * data that passes on a grid share; make the steps of one pass. Results that stay and offloaded
+ * activations are tensors, so each is a separate effect, at most one per step. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);
 void cs_step_add_results(cs_program_step *step, int64_t bytes);
 void cs_step_add_offloaded(cs_program_step *step, int64_t bytes, bool at_end);

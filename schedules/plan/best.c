@@ -114,9 +114,9 @@ static bool at_bound(const cs_local *l)
     return l->all.program.below <= l->bound;
 }
 
-/* Searches one rung: first what takes milliseconds, then what may take seconds. Each start may
- * examine a limited number of allocations; so may all kicks together, and the moves between integer
- * programs. */
+/* Searches one rung: first with methods that take milliseconds, then with methods that may take
+ * seconds. Each start may examine a limited number of allocations; so may all kicks together, and
+ * the moves between integer programs. */
 static cs_status search_rung(climb *c, cs_error *error)
 {
     cs_local *l = &c->local;

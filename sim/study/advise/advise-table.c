@@ -134,7 +134,7 @@ static void print_common(const cs_advice *advice, const int widths[N_COLUMNS], F
         cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* Prints a line of cells; what exceeds the page width goes to a second line. */
+/* Prints a line of cells; cells beyond the page width go to a second line. */
 static void print_line(const char *start, size_t gap, const char texts[N_COLUMNS][TEXT],
                        const int widths[N_COLUMNS], FILE *out)
 {

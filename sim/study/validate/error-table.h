@@ -39,7 +39,7 @@ typedef struct cs_verdicts {
  * memory; the next two functions return NaN likewise. */
 double cs_verdicts_recall(const cs_verdicts *verdicts);
 
-/* Returns the fraction of runs predicted to be out of memory that were. */
+/* Returns, among the runs predicted to be out of memory, the fraction that really was. */
 double cs_verdicts_precision(const cs_verdicts *verdicts);
 
 /* Returns the fraction of runs that fit but were predicted to be out of memory. */
