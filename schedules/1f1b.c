@@ -74,15 +74,16 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
         !cs_time_mul(job->latency, messages, &latency) || !cs_time_add(compute, latency, &batch) ||
         !cs_time_add(batch, times->update, &batch) ||
         !cs_time_mul(batch, job->iterations, &made.exact))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the sum overflows, so no closed form is added */
     made.figure = CS_FIGURE_MAKESPAN;
     made.device = CS_NONE;
     made.applies &= times->equal && times->neighbours && times->only_latency && !job->blocking;
     return cs_forms_add(forms, &made, error);
 }
 
-/* After its P-th forward, stage 0 waits once every P micro-batches for messages to pass down the
- * pipeline and back (derivation: schedules/README.md). */
+/* Adds a makespan with round trips: after its P-th forward, stage 0 waits once every P
+ * micro-batches for messages to pass down the pipeline and back (derivation:
+ * schedules/README.md). */
 static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
                                  cs_error *error)
 {
@@ -96,10 +97,11 @@ static cs_status add_round_trips(const cs_job *job, const cs_pipeline_times *tim
     return add_makespan(job, times, 2 * (P - 1 + (M - 1) * (P - 1) / P), &form, forms, error);
 }
 
-/* Eager. Between a stage's forward and backward of a micro-batch lie at least (P - s)(f + b) of
- * work and 2c(P - 1 - s) of latency, and its 2(P - s) - 1 micro-batches in flight keep it busy for
- * (2(P - s) - 1)(f + b). So if 2c <= f + b it never waits between its first and last backward, and
- * latency counts once on the way down and once on the way back. */
+/* Adds the makespan of the eager order. Between a stage's forward and backward of a micro-batch
+ * there are at least (P - s)(f + b) of work and 2c(P - 1 - s) of latency, and its 2(P - s) - 1
+ * micro-batches in flight keep it busy for (2(P - s) - 1)(f + b). So if 2c <= f + b it never waits
+ * between its first and last backward, and latency counts once on the way down and once on the way
+ * back. */
 static cs_status add_eager_makespan(const cs_job *job, const cs_pipeline_times *times,
                                     cs_forms *forms, cs_error *error)
 {

@@ -9,8 +9,8 @@
 
 /* Variants of a class of computations. */
 enum {
-    LAGS = 1,   /* reads theta_{t-1} */
-    MAKES = 2,  /* backward that includes the update */
+    LAGS = 1,   /* the computation reads theta_{t-1} */
+    MAKES = 2,  /* the computation is a backward that includes the update */
     BEGINS = 4, /* zero: the stage's states are allocated */
     ENDS = 8,   /* zero: the stage's states leave the device */
     N_VARIANTS = 16
@@ -19,15 +19,17 @@ enum {
 /* Contents of a message. */
 typedef enum cargo { ACTIVATIONS, OUTPUT_GRADIENTS, GRADIENTS, WEIGHTS, STATES, N_CARGOES } cargo;
 
-/* One holder of a stage. */
+/* A device that holds a stage. */
 typedef struct holder {
     uint32_t slot, update;
-    uint32_t version;   /* newest version given to it */
-    uint32_t installed; /* task that installed it, or CS_NONE */
+    uint32_t version;   /* newest version that the holder has been given */
+    uint32_t installed; /* task that installed the newest version, or CS_NONE */
     /* task that installed the version before it, or CS_NONE */
     uint32_t installed_before;
-    uint32_t sent;                                  /* last message with its weights */
-    uint32_t forward, backward;                     /* its last tasks, or CS_NONE */
+    /* last message that the holder sent with its weights */
+    uint32_t sent;
+    /* latest forward and backward of the holder, or CS_NONE */
+    uint32_t forward, backward;
     uint32_t forward_policy[2], backward_policy[2]; /* indexed by LAGS; CS_NONE: current version */
 } holder;
 
@@ -36,23 +38,23 @@ typedef struct generator {
     const cs_cdp_params *params;
     cs_cdp_rule rule;
     cs_builder *builder;
-    uint32_t N, n_micros; /* n_micros: of the whole run */
+    uint32_t N, n_micros; /* n_micros: number of micro-batches of the whole run */
     bool local;           /* whether a micro-batch stays on its device */
-    bool zero;            /* whether states travel */
+    bool zero;            /* whether states travel between devices (zero) */
     bool sharded;         /* zero with a barrier: device j keeps the states of stage j */
     bool whole;           /* whether activations are freed at the end of a micro-batch */
-    bool replaces;        /* CS_CDP_REPLACE */
-    cs_time interval;     /* result of cs_cdp_interval */
+    bool replaces;        /* whether new weights replace older ones (CS_CDP_REPLACE) */
+    cs_time interval;     /* time between starts of micro-batches: result of cs_cdp_interval */
     uint32_t *classes;    /* by backward or not, stage, holder, variant; made when needed */
     uint32_t *messages;   /* by cargo, stage, holders; made when needed */
-    holder *holders;      /* N per stage */
+    holder *holders;      /* N holders per stage */
     uint32_t *owners;     /* per stage: holder that made the newest version */
-    uint32_t *versions;   /* per stage: newest version */
+    uint32_t *versions;   /* per stage: its newest version */
     uint32_t *sums;       /* per stage: task that brings the sum of gradients, or CS_NONE */
     uint32_t *tokens;     /* zero, per stage: task and device of its latest use */
     uint32_t *token_at;
     uint32_t *chain; /* per micro-batch: task that its next task waits for */
-    /* per micro-batch: its second task, after which the next micro-batch starts */
+    /* per micro-batch: its second task; the next micro-batch starts after it */
     uint32_t *second;
 } generator;
 
@@ -87,8 +89,9 @@ cs_time cs_cdp_interval(const cs_job *job, const cs_cdp_params *params, cs_cdp_r
     return cs_time_mul(T, job->iterations, &last) ? T / params->n : 0;
 }
 
-/* The backward of the last micro-batch of t - 1 on stage j (from 0) makes theta_t, in step 2Nt + 2N
- * - 3 - j. Micro-batch i starts its forward there in step 2Nt + 2i + j. */
+/* Whether a micro-batch reads the older version (cdp.h). The backward of the last micro-batch of t
+ * - 1 on stage j (from 0) makes theta_t, in step 2Nt + 2N - 3 - j. Micro-batch i starts its forward
+ * there in step 2Nt + 2i + j. */
 bool cs_cdp_lags(cs_cdp_rule rule, uint32_t n, uint32_t i, uint32_t j)
 {
     return rule == CS_CDP_V1 || (rule != CS_CDP_DP && i + j + 1 < n);
@@ -111,7 +114,7 @@ static holder *holder_of(const generator *c, uint32_t j, uint32_t at)
     return &c->holders[(size_t)j * c->N + at];
 }
 
-/* Version that micro-batch g reads on stage j. */
+/* Returns the version that micro-batch g reads on stage j. */
 static uint32_t wanted(const generator *c, uint32_t g, uint32_t j)
 {
     uint32_t t = g / c->N;
@@ -147,7 +150,7 @@ static int64_t states_bytes(const generator *c, uint32_t j)
            cs_optimizer_bytes(c->job, weights, c->job->stages[j].matrix_bytes);
 }
 
-/* Bytes of activations that the end of a backward frees. */
+/* Returns the bytes of activations that the end of a backward frees. */
 static int64_t freed_activations(const generator *c, uint32_t j)
 {
     int64_t bytes = 0;
@@ -158,8 +161,8 @@ static int64_t freed_activations(const generator *c, uint32_t j)
     return bytes;
 }
 
-/* Sharded: adds the weights and gradients that a device holds of a stage it does not keep, while it
- * computes. */
+/* Adds the weights and gradients of a stage that a device does not keep, while it computes the
+ * stage (sharded). */
 static void borrow(const generator *c, bool backward, uint32_t j, uint32_t device)
 {
     int64_t bytes = c->job->stages[j].weight_bytes;
@@ -202,7 +205,8 @@ static uint32_t make_class(const generator *c, bool backward, uint32_t j, uint32
                                      .device = device,
                                      .peer = CS_NONE,
                                      .weights = held->slot,
-                                     .policy = policy + 1, /* CS_NONE + 1 is 0 */
+                                     /* CS_NONE + 1 is 0, which means no policy */
+                                     .policy = policy + 1,
                                      .interval = !backward && j == 0 ? c->interval : 0});
     if (c->sharded && at != j)
         borrow(c, backward, j, device);
@@ -268,9 +272,9 @@ static uint32_t add_message(const generator *c, cargo what, uint32_t j, uint32_t
 
 /* ---- versions ---- */
 
-/* v1 and v2: reads a fixed version, held from the forward to the backward, so that it stays
- * although a newer one arrives. With v1, the first read may also come after the next version was
- * made. */
+/* Makes policies for v1 and v2, which read a fixed version. It is held from the forward to the
+ * backward, so that it stays although a newer one arrives. With v1, the first read may also come
+ * after the next version was made. */
 static void fix_versions(const generator *c, uint32_t j, uint32_t at)
 {
     holder *held = holder_of(c, j, at);
@@ -430,8 +434,8 @@ static void add_gradient(const generator *c, uint32_t j, uint32_t g, uint32_t ta
     own(c, j, g, made);
 }
 
-/* DP: all-reduces stages [first, end), which the same devices hold, after the last backward; then
- * every device updates. */
+/* Ends a mini-batch of DP: all-reduces stages [first, end), which the same devices hold, after the
+ * last backward; then every device updates. */
 static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t collective,
                    uint32_t t)
 {
@@ -450,8 +454,8 @@ static void reduce(const generator *c, uint32_t first, uint32_t end, uint32_t co
 
 /* ---- tasks ---- */
 
-/* Holder that uses stage j in the time step after `step`, or CS_NONE. A forward is followed by a
- * backward and vice versa, except at the ends of the run. */
+/* Returns the holder that uses stage j in the time step after `step`, or CS_NONE. A forward is
+ * followed by a backward and vice versa, except at the ends of the run. */
 static uint32_t next_user(const generator *c, uint32_t j, uint32_t g, bool backward)
 {
     for (uint32_t ahead = 1; ahead <= 2 * c->N; ahead++) {
@@ -481,8 +485,8 @@ static uint32_t variant_of(const generator *c, uint32_t j, uint32_t g, bool back
     return next_user(c, j, g, backward) != g % c->N ? variant | ENDS : variant;
 }
 
-/* Adds the message from task k of g to its next task, if that runs elsewhere. Returns what the next
- * task waits for. */
+/* Adds the message from task k of g to its next task, if that runs elsewhere. Returns the task that
+ * the next task has to wait for. */
 static uint32_t send_result(const generator *c, uint32_t g, uint32_t k, uint32_t task)
 {
     bool backward = k >= c->N;
@@ -494,7 +498,7 @@ static uint32_t send_result(const generator *c, uint32_t g, uint32_t k, uint32_t
                        g % n_holders(c, next), g, task);
 }
 
-/* Zero: adds the message that brings the states from their last user. */
+/* Adds the message that brings the states from their last user (zero). */
 static uint32_t bring_states(const generator *c, uint32_t j, uint32_t at, uint32_t g)
 {
     if (c->tokens[j] == CS_NONE || c->token_at[j] == at)
@@ -584,8 +588,8 @@ static uint32_t make_rooted(const generator *c, cs_kind kind, uint32_t j)
                                  kind == CS_REDUCE ? stage->gradient_bytes : stage->weight_bytes);
 }
 
-/* Adds one run of the collective, in which member `rank` follows task chain[g] of the micro-batch g
- * on that rank. Returns the first member. */
+/* Adds one run of the collective. Its member `rank` follows task chain[g] of the micro-batch g on
+ * that rank. Returns the first member. */
 static uint32_t add_rooted(const generator *c, uint32_t collective, uint32_t j, uint32_t item)
 {
     uint32_t first =
@@ -595,7 +599,7 @@ static uint32_t add_rooted(const generator *c, uint32_t collective, uint32_t j, 
     return first;
 }
 
-/* Sharded: adds task k of all micro-batches of mini-batch t on stage j. The stage's weights are
+/* Adds task k of all micro-batches of mini-batch t on stage j (sharded). The stage's weights are
  * broadcast before it; after a backward, gradients are summed at the device that keeps the stage.
  * Returns that device's part of the sum. */
 static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, const uint32_t *sums,
@@ -603,7 +607,7 @@ static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, cons
 {
     uint32_t j = k < c->N ? k : 2 * c->N - 1 - k, first_g = t * c->N;
     uint32_t first = add_rooted(c, broadcasts[j], j, first_g);
-    if (first != CS_NONE) /* the newest weights */
+    if (first != CS_NONE) /* after it, the device has the newest weights */
         cs_builder_edge(c->builder, holder_of(c, j, j)->installed, first);
     for (uint32_t at = 0; at < c->N; at++) {
         add_task(c, first_g + at, k);
@@ -613,8 +617,9 @@ static uint32_t add_sharded(const generator *c, const uint32_t *broadcasts, cons
     return k < c->N ? CS_NONE : add_rooted(c, sums[j], j, first_g);
 }
 
-/* ZeRO-DP: every device updates the stages it keeps after the last backward. Nothing is prefetched:
- * a broadcast begins when the previous step has ended, just as `zero` passes states on. */
+/* Adds all tasks of ZeRO-DP: every device updates the stages it keeps after the last backward.
+ * Nothing is prefetched: a broadcast begins when the previous step has ended, just as `zero` passes
+ * states on. */
 static void add_all_sharded(const generator *c)
 {
     uint32_t broadcasts[CS_CDP_LARGEST], sums[CS_CDP_LARGEST], summed[CS_CDP_LARGEST];

@@ -128,7 +128,8 @@ static bool equal_stages(const cs_job *job)
     return true;
 }
 
-/* Bytes of activations on the device of a stage; with single_gpu, on the only device. */
+/* Returns the bytes of activations on the device of a stage; with single_gpu, on the only
+ * device. */
 static int64_t activations(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
                            uint32_t stage, const char **formula)
 {
@@ -174,7 +175,7 @@ static cs_status add_peaks(const cs_job *job, const cs_cdp_params *params, cs_cd
     return status;
 }
 
-/* The paper's claim for v2: one version of a device's stages. With zero, no device keeps a
+/* Adds the paper's claim for v2: one version of a device's stages. With zero, no device keeps a
  * stage. */
 static cs_status add_versions(const cs_job *job, const cs_cdp_params *params, cs_forms *forms,
                               cs_error *error)
@@ -195,8 +196,8 @@ static cs_status add_versions(const cs_job *job, const cs_cdp_params *params, cs
     return status;
 }
 
-/* 2N time steps. A single device needs N times as long, because it computes N tasks per step one
- * after the other. */
+/* Adds the time of a mini-batch: 2N time steps. A single device needs N times as long, because it
+ * computes N tasks per step one after the other. */
 static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule,
                             cs_forms *forms, cs_error *error)
 {
@@ -208,7 +209,7 @@ static cs_status add_period(const cs_job *job, const cs_cdp_params *params, cs_c
     bool by_clock = cs_cdp_interval(job, params, rule) > 0 && !job->blocking;
     cs_time period;
     if (!cs_time_mul(times.forward + times.backward, single ? N * N : N, &period))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = period,

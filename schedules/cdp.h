@@ -13,7 +13,7 @@
 
 typedef enum cs_cdp_rule {
     CS_CDP_DP, /* no delays: everything uses the current version, with a barrier */
-    CS_CDP_V1, /* theta_{t-1} */
+    CS_CDP_V1, /* always theta_{t-1} */
     /* theta_t where it can have arrived, j >= N - 1 - i (from 0), else theta_{t-1} */
     CS_CDP_V2,
     CS_CDP_FRESHEST /* the newest version that has arrived when the forward starts */
@@ -35,7 +35,7 @@ typedef enum cs_cdp_retention { CS_CDP_BY_STAGE, CS_CDP_BY_MICRO_BATCH } cs_cdp_
 /* When micro-batch g starts, in settings where it has its own devices. */
 typedef enum cs_cdp_delay {
     CS_CDP_UNIFORM,  /* not before g T/N, where T is the compute time of a micro-batch */
-    CS_CDP_TWO_TASKS /* when g - 1 has finished two tasks */
+    CS_CDP_TWO_TASKS /* a micro-batch starts when g - 1 has finished two tasks */
 } cs_cdp_delay;
 
 /* v2: where a holder puts weights that arrive. */
@@ -45,7 +45,7 @@ typedef enum cs_cdp_new_weights {
 } cs_cdp_new_weights;
 
 typedef struct cs_cdp_params {
-    uint32_t n; /* N */
+    uint32_t n; /* number N of micro-batches and stages */
     uint32_t setting;
     uint32_t retention;
     uint32_t delay;
@@ -54,14 +54,14 @@ typedef struct cs_cdp_params {
 
 enum { CS_CDP_LARGEST = 128 }; /* maximum N; some tables have N^3 entries */
 
-/* D_j: number of holders of a stage. */
+/* Returns D_j, the number of holders of a stage. */
 uint32_t cs_cdp_holders(const cs_cdp_params *params, cs_cdp_rule rule, uint32_t stage);
 
 /* Whether micro-batch i of mini-batch t reads theta_{t-1} on stage j, not theta_t. For "freshest":
  * how versions are passed on, as in v2. */
 bool cs_cdp_lags(cs_cdp_rule rule, uint32_t n, uint32_t i, uint32_t j);
 
-/* T/N if micro-batches start by the clock, else 0. */
+/* Returns T/N if micro-batches start by the clock, else 0. */
 cs_time cs_cdp_interval(const cs_job *job, const cs_cdp_params *params, cs_cdp_rule rule);
 
 CS_MUST_CHECK cs_status cs_cdp_generate(const cs_job *job, const cs_cdp_params *params,

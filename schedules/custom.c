@@ -21,11 +21,11 @@ typedef struct task_list {
 
 typedef struct custom_params {
     uint32_t micro_batches;
-    cs_list device_tasks;  /* list of texts */
-    cs_list stage_devices; /* list of uint32_t */
+    cs_list device_tasks;  /* entries: texts, one list of tasks per device */
+    cs_list stage_devices; /* entries: uint32_t, the device of each stage */
     uint32_t n_devices, n_stages;
-    uint32_t *devices; /* per stage */
-    task_list *lists;  /* per device */
+    uint32_t *devices; /* device of each stage */
+    task_list *lists;  /* tasks of each device */
 } custom_params;
 
 static const cs_field tasks_field = {"tasks", CS_FIELD_TEXT,
@@ -72,7 +72,7 @@ static cs_status place_stages(custom_params *params, const cs_json_place *place,
     return CS_OK;
 }
 
-/* The only stage of a device, or CS_NONE. */
+/* Returns the only stage of a device, or CS_NONE. */
 static uint32_t only_stage(const custom_params *params, uint32_t device)
 {
     uint32_t found = CS_NONE;

@@ -37,8 +37,8 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                                 builder, error);
 }
 
-/* Time of 2(N - 1) steps of one chunk, of which each ring carries a part. If m does not divide, the
- * larger chunks determine the time. */
+/* Computes the time of 2(N - 1) steps of one chunk. Each ring carries a part of the chunk. If m
+ * does not divide evenly, the larger chunks determine the time. */
 static bool reduce_time(const cs_job *job, cs_time *time)
 {
     const int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;

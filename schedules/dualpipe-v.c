@@ -36,7 +36,8 @@ static const cs_field fields[] = {
 
 typedef struct dual_list {
     cs_vee_list *made;
-    uint32_t forwards[CS_VEE_STAGES], backwards[CS_VEE_STAGES]; /* passes so far, by stage */
+    /* number of passes so far, per stage */
+    uint32_t forwards[CS_VEE_STAGES], backwards[CS_VEE_STAGES];
     uint32_t weights; /* position in the list: earlier backwards have their W already */
     bool splits;      /* whether backwards are split from here on */
 } dual_list;
@@ -93,7 +94,7 @@ static void warm_up(dual_list *l, uint32_t behind)
     l->splits = false;
 }
 
-/* The first pass of the cool-down to be split is a B' on odd devices and a B on even ones. */
+/* Adds the cool-down. Its first pass to be split is a B' on odd devices and a B on even ones. */
 static void cool_down(dual_list *l, uint32_t behind)
 {
     const uint32_t n = l->made->device + 1, middle = n / 2;
@@ -164,7 +165,8 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_PEAK_ACTIVATIONS, "2P + 1 activations of a stage"},
     {0}};
 
-/* Observed, not proven: schedules/README.md. Returns false on overflow. */
+/* Computes the idle time of a device, by a formula that was observed, not proven
+ * (schedules/README.md). Returns false on overflow. */
 static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, cs_time *bubble)
 {
     const cs_time f = times->forward, b = times->input, w = times->weight;
@@ -186,7 +188,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
     if (!find_bubble(times, cs_pipeline_ranks(job), &makespan) ||
         !cs_time_add(makespan, batch, &makespan) ||
         !cs_time_mul(makespan, job->iterations, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     return cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,
@@ -199,7 +201,7 @@ static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times,
                         error);
 }
 
-/* As in the source's table, where a pair takes F&B until both results exist. */
+/* Adds the bubble of the source's table. There a pair takes F&B until both results exist. */
 static cs_status add_bubble(const cs_job *job, const cs_pipeline_times *times, cs_time batch,
                             cs_forms *forms, cs_error *error)
 {

@@ -60,7 +60,7 @@ static uint32_t all_at_once(const cs_job *job, uint32_t stage, uint32_t replica)
     return job->micro_batches;
 }
 
-/* Sum over the stages of F + B and of the messages between them; false on overflow. */
+/* Sums F + B over the stages, and the messages between them. Returns false on overflow. */
 static bool sum_of_stages(const cs_job *job, cs_time *sum)
 {
     *sum = 0;
@@ -79,9 +79,9 @@ static bool sum_of_stages(const cs_job *job, cs_time *sum)
     return true;
 }
 
-/* If stages have different lengths and messages a fixed time, the last forward ends at sum F + (M -
- * 1) max F + sum c: a flow shop of equal jobs with time lags. The backwards are another flow shop
- * in the opposite direction, which starts at that time. */
+/* Adds a makespan for stages of different lengths and messages of a fixed time: the last forward
+ * ends at sum F + (M - 1) max F + sum c, as in a flow shop of equal jobs with time lags. The
+ * backwards are another flow shop in the opposite direction, which starts at that time. */
 static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times, cs_forms *forms,
                                cs_error *error)
 {
@@ -89,7 +89,7 @@ static cs_status add_flow_shop(const cs_job *job, const cs_pipeline_times *times
     if (!sum_of_stages(job, &sum) ||
         !cs_time_mul(times->step, (int64_t)job->micro_batches - 1, &rest) ||
         !cs_time_add(sum, rest, &rest) || !cs_time_mul(rest, job->iterations, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     return cs_forms_add(
         forms,
         &(cs_form){.figure = CS_FIGURE_MAKESPAN,

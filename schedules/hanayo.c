@@ -67,13 +67,13 @@ typedef struct waves {
     cs_pipeline_step *steps;
 } waves;
 
-/* Stage k of a rank. */
+/* Returns stage k of a rank. */
 static uint32_t stage_of(const waves *w, uint32_t rank, uint32_t k)
 {
     return k * w->n_ranks + (k % 2 == 0 ? rank : w->n_ranks - 1 - rank);
 }
 
-/* The next pass of a rank; false: none is ready. */
+/* Chooses the next pass of a rank. Returns false if none is ready. */
 static bool choose(const waves *w, uint32_t rank, cs_pipeline_step *step)
 {
     const uint32_t each = w->n_stages / w->n_ranks;
@@ -170,7 +170,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     if (!cs_time_mul(times.forward + times.backward, steps, &batch) ||
         !cs_time_mul(times.update, stages_of_rank(params), &updates) ||
         !cs_time_add(batch, updates, &batch) || !cs_time_mul(batch, job->iterations, &batch))
-        return CS_OK; /* does not fit: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     CS_TRY(cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,

@@ -68,7 +68,7 @@ static groups groups_of(uint32_t P, uint32_t M)
     return rest == 0 ? (groups){M / n, n} : (groups){M / n + 1, rest};
 }
 
-/* Number of forwards of a device before its first backward. */
+/* Returns the number of forwards of a device before its first backward. */
 static uint32_t warm_up(uint32_t P, uint32_t v, uint32_t M, uint32_t device)
 {
     uint64_t all = (uint64_t)v * M, group = groups_of(P, M).large;
@@ -76,7 +76,7 @@ static uint32_t warm_up(uint32_t P, uint32_t v, uint32_t M, uint32_t device)
     return (uint32_t)(first < all ? first : all);
 }
 
-/* The k-th forward of a device, or with `backward` its k-th backward. */
+/* Returns the k-th forward of a device, or with `backward` its k-th backward. */
 static cs_pipeline_step visit(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
                               bool backward)
 {
@@ -132,7 +132,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 
 /* ---- closed forms ---- */
 
-/* g: size of the first group. */
+/* Formulas; g is the size of the first group. */
 static const cs_formula formulas[] = {
     {CS_FIGURE_MAKESPAN, "(vM + P - 1)(f + b) per mini-batch, and v updates"},
     {CS_FIGURE_PIPELINE_BUBBLE, "(P - 1)/(vM + P - 1)"},
@@ -175,7 +175,7 @@ static bool equal_kept(const cs_job *job)
     return true;
 }
 
-/* The total time is `steps` times a forward and a backward; a device computes during vM of them. */
+/* Total time: `steps` times a forward and a backward. A device computes during vM of them. */
 typedef struct span {
     int64_t steps;
     const char *makespan, *bubble, *source;
@@ -201,7 +201,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     if (!cs_time_mul(times.forward + times.backward, all.steps, &batch) ||
         !cs_time_mul(times.update, v, &updates) || !cs_time_add(batch, updates, &batch) ||
         !cs_time_mul(batch, job->iterations, &batch))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     cs_form makespan = {.figure = CS_FIGURE_MAKESPAN,
                         .device = CS_NONE,
                         .exact = batch,

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Load of one place. */
+/* Matrices assigned to one place: bytes, update time and messages. */
 typedef struct load {
     int64_t bytes;
     cs_time update;
@@ -70,7 +70,7 @@ static load most_of(const load *places, uint32_t n)
     return most;
 }
 
-/* Largest load among n places. Sorts the matrices. */
+/* Finds the largest load among n places. Sorts the matrices. */
 static cs_status divide(cs_layer_matrix *matrices, uint32_t n_matrices, uint32_t n, load *most,
                         cs_error *error)
 {

@@ -19,7 +19,7 @@ bool cs_mesh_counts_layers(const cs_schedule *schedule)
     return length == CS_LENGTH_LAYERS || length == CS_LENGTH_RULE;
 }
 
-/* Number of ranks that the parameters require; 0: any number. */
+/* Returns the number of ranks that the parameters require; 0: any number. */
 static uint32_t asked(const cs_schedule *schedule, const void *params, uint32_t n_layers)
 {
     return schedule->mesh.ranks ? schedule->mesh.ranks(params, n_layers) : 0;
@@ -89,7 +89,7 @@ void cs_mesh_number(const cs_grid *grid, uint32_t n_ranks, const uint32_t order[
     }
 }
 
-/* Mesh on `n_ranks` ranks with one place each. */
+/* Makes the mesh on `n_ranks` ranks with one place each. */
 static cs_mesh make_on_ranks(const cs_schedule *schedule, const void *params, uint32_t n_ranks)
 {
     const cs_mesh_shape *shape = &schedule->mesh;
@@ -127,7 +127,7 @@ cs_mesh cs_mesh_make_grid(const cs_schedule *schedule, const void *params, const
     return mesh;
 }
 
-/* Ranks that hold a stage; without a grid, the devices. */
+/* Writes the ranks that hold a stage (without a grid, the devices), and returns their number. */
 static uint32_t holding_ranks(const cs_mesh *mesh, uint32_t stage, uint32_t *ranks)
 {
     const cs_mesh_shape *shape = &mesh->schedule->mesh;

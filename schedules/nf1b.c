@@ -70,8 +70,8 @@ static const cs_field fields[] = {
 
 typedef struct worker_classes {
     uint32_t forward, backward;
-    uint32_t send_forward;  /* to the next worker; CS_NONE on the last one */
-    uint32_t send_backward; /* to the previous worker; CS_NONE on the first one */
+    uint32_t send_forward;  /* message to the next worker; CS_NONE on the last worker */
+    uint32_t send_backward; /* message to the previous worker; CS_NONE on the first worker */
 } worker_classes;
 
 typedef struct generator {
@@ -102,14 +102,15 @@ static const char *reading(const void *params)
                                : "a mini-batch's backward as one of each micro-batch in turn";
 }
 
-/* Sum over the layers that a worker's backward computes at once. */
+/* Returns the sum over the layers that a worker's backward computes at once. */
 static const cs_layer_sum *computed_at_once(const cs_job *job, const nf1b_params *params,
                                             uint32_t worker)
 {
     return takes_whole(params) ? &job->whole[worker] : &job->stages[worker];
 }
 
-/* Time of a mini-batch's backward with its update, at speed 1. Returns false if it overflows. */
+/* Computes the time of a mini-batch's backward with its update, at speed 1. Returns false if it
+ * overflows. */
 static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                           cs_time *time)
 {
@@ -130,8 +131,8 @@ static bool backward_time(const cs_job *job, const nf1b_params *params, uint32_t
 
 /* ---- versions ---- */
 
-/* Version policy of one worker's forwards or backwards: the version that the choosing worker
- * picked. */
+/* Makes the version policy of one worker's forwards or backwards: they read the version that the
+ * choosing worker picked. */
 static cs_policy follow(uint32_t note, bool by_batch, bool notional)
 {
     return (cs_policy){.read = CS_READ_REGISTER,
@@ -161,9 +162,9 @@ static void set_policy(const generator *g, uint32_t cls, const cs_policy *policy
     cs_builder_set_policy(g->builder, cls, cs_builder_policy(g->builder, policy));
 }
 
-/* Worker 1 picks the version for all forwards of a micro-batch, worker W for the backward of a
- * mini-batch. A slot keeps every version that may still be picked; a strict reader may pick the
- * version before it. */
+/* Makes policies for a common choice: worker 1 picks the version for all forwards of a micro-batch,
+ * worker W for the backward of a mini-batch. A slot keeps every version that may still be picked; a
+ * strict reader may pick the version before it. */
 static void choose_together(const generator *g, bool notional)
 {
     uint32_t forward = cs_builder_register(g->builder), backward = cs_builder_register(g->builder);
@@ -206,7 +207,8 @@ static uint32_t make_forward(const generator *g, uint32_t worker)
                                         .weights = g->slots[worker]});
 }
 
-/* The backward frees everything that the mini-batch's micro-batches have saved and sent. */
+/* Makes the class of a backward, which frees everything that the mini-batch's micro-batches have
+ * saved and sent. */
 static uint32_t make_backward(const generator *g, uint32_t worker, cs_time duration)
 {
     const cs_layer_sum *sum = &g->job->stages[worker];
@@ -279,8 +281,8 @@ static cs_status make_classes(const generator *g, cs_error *error)
 
 /* ---- tasks ---- */
 
-/* Adds a task that waits for `before`, and the message with its result. Returns what the next
- * worker waits for. */
+/* Adds a task that waits for `before`, and the message with its result. Returns the task that the
+ * next worker waits for. */
 static uint32_t add_hop(const generator *g, uint32_t cls, uint32_t send, uint32_t item,
                         uint32_t before, uint32_t *task)
 {
@@ -331,15 +333,15 @@ static cs_status add_all(generator *g, cs_error *error)
     return status;
 }
 
-/* Checks strict readers. Such a reader may want the version before the current instant, which a
- * slot keeps over one update only, so no second update may happen at that instant. The version is
- * picked by worker 1 for all, or by each worker for itself. */
+/* Checks strict readers. Such a reader may want the version before the current instant. A slot
+ * keeps that version over one update only, so no second update may happen at that instant. The
+ * version is picked by worker 1 for all workers, or by each worker separately. */
 static cs_status check_strict(const cs_job *job, const nf1b_params *params,
                               const cs_json_place *place, cs_error *error)
 {
     uint32_t choosers = params->version_at == AT_STAGE          ? job->plan->n_stages
                         : params->version_at == AT_FIRST_WORKER ? 1
-                                                                : 0; /* nothing is kept */
+                                                                : 0; /* no version is kept */
     cs_json_place at = {.up = place, .key = "strict"};
     for (uint32_t w = 0; params->strict && w < choosers; w++) {
         cs_time backward;
@@ -353,7 +355,8 @@ static cs_status check_strict(const cs_job *job, const nf1b_params *params,
     return CS_OK;
 }
 
-/* `workers` matches the devices here unless it leaves the number to the platform. */
+/* Checks the job. `workers` matches the devices here unless it leaves the number to the
+ * platform. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
@@ -379,7 +382,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 
 /* ---- without a limit in flight ---- */
 
-/* Time of a mini-batch on a worker, N f + b. Returns false if it overflows. */
+/* Computes the time of a mini-batch on a worker, N f + b. Returns false if it overflows. */
 static bool worker_time(const cs_job *job, const nf1b_params *params, uint32_t worker,
                         cs_time *forwards, cs_time *all)
 {
@@ -429,7 +432,7 @@ static void warn(const cs_job *job, const void *params, const cs_json_place *pla
 
 /* ---- closed forms ---- */
 
-/* Times on the slowest worker. */
+/* Times of a micro-batch's forward and a mini-batch's backward on the slowest worker. */
 typedef struct nf1b_times {
     cs_time forward, backward;
     bool equal; /* whether all workers are equal, and messages take no time and occupy no worker */
@@ -450,8 +453,8 @@ static nf1b_times times_of(const cs_job *job, const nf1b_params *params)
     return times;
 }
 
-/* The smallest k with k * period >= path, or > path if an update that ends at that very instant is
- * not visible (nf1b.md). */
+/* Returns the smallest k with k * period >= path, or > path if an update that ends at that very
+ * instant is not visible (nf1b.md). */
 static int64_t derived_difference(const cs_job *job, const nf1b_params *params,
                                   const nf1b_times *times)
 {
@@ -475,7 +478,7 @@ static cs_status add_period(const cs_job *job, const nf1b_params *params, const 
     cs_time period;
     if (!cs_time_mul(times->forward, job->micro_batches, &period) ||
         !cs_time_add(period, times->backward, &period))
-        return CS_OK; /* such a run overflows too */
+        return CS_OK; /* if the closed form overflows, the run does too */
     cs_form form = {.figure = CS_FIGURE_ITERATION_TIME,
                     .device = CS_NONE,
                     .exact = period,
@@ -497,7 +500,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
     int64_t derived = derived_difference(job, given, &times);
     bool usual = times.equal && given->in_flight == 0 && given->version_at == AT_FIRST_WORKER &&
                  times.forward > 0 && (int64_t)job->iterations >= 2 * derived + 2 &&
-                 (int64_t)job->iterations / 4 + 1 >= derived; /* before it: initial weights */
+                 /* until then, versions are the initial weights */
+                 (int64_t)job->iterations / 4 + 1 >= derived;
     cs_form paper = {.figure = CS_FIGURE_VERSION_DIFFERENCE,
                      .device = CS_NONE,
                      .exact = (W + N - 2) / N,

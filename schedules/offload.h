@@ -23,21 +23,22 @@
 
 /* Activations that a stage offloads per micro-batch. */
 typedef struct cs_stage_offload {
-    uint32_t n_layers; /* n in the text above */
-    uint32_t n;        /* N in the text above; 0: nothing is offloaded */
+    uint32_t n_layers; /* number of layers with something to offload; n in the text above */
+    /* number of offloaded layers, N in the text above; 0: nothing is offloaded */
+    uint32_t n;
     uint32_t in_flight, prefetch;
     uint32_t *numbers; /* per layer of the stage: its number, or CS_NONE */
     int64_t *bytes;    /* per number below n: size of the copy */
 } cs_stage_offload;
 
-/* `sums` has one entry per layer of the stage. cs_stage_offload_finish must be called, even after
- * failure. CS_NO_MEMORY. */
+/* Finds the activations that a stage offloads. `sums` has one entry per layer of the stage.
+ * cs_stage_offload_finish must be called, even after failure. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_stage_offload_init(const cs_job *job, uint32_t stage,
                                               const cs_layer_sum *sums, cs_stage_offload *made,
                                               cs_error *error);
 void cs_stage_offload_finish(cs_stage_offload *offload);
 
-/* Time of a copy; less than 2^62 ps for all jobs that job.c accepts. */
+/* Returns the time of a copy; less than 2^62 ps for all jobs that job.c accepts. */
 cs_time cs_offload_time(const cs_job *job, int64_t bytes);
 
 #endif

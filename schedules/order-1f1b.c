@@ -8,13 +8,13 @@ cs_replicas cs_order_1f1b_replicas(uint32_t choice)
     return replicas[choice];
 }
 
-/* Number of devices that take a stage's micro-batches in turn. */
+/* Returns the number of devices that take a stage's micro-batches in turn. */
 static uint32_t in_turn(const cs_job *job, uint32_t stage)
 {
     return job->replicas == CS_REPLICAS_ROUND_ROBIN ? job->plan->stages[stage].n_devices : 1;
 }
 
-/* Micro-batches in flight on a replica if there are enough of them. */
+/* Returns the number of micro-batches in flight on a replica if there are enough of them. */
 static uint32_t depth(const cs_job *job, uint32_t stage, bool eager)
 {
     const cs_plan *plan = job->plan;

@@ -20,8 +20,8 @@
 extern const char *const cs_order_1f1b_replica_names[];
 cs_replicas cs_order_1f1b_replicas(uint32_t choice);
 
-/* Largest number of micro-batches in flight on one replica of a stage, if there are n_micros in
- * all. */
+/* Returns the largest number of micro-batches in flight on one replica of a stage, if there are
+ * n_micros in all. */
 uint32_t cs_order_1f1b_in_flight(const cs_job *job, uint32_t n_micros, bool eager, uint32_t stage,
                                  uint32_t replica);
 

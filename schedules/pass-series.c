@@ -14,7 +14,7 @@ typedef struct joining {
     cs_stage_pass *pass;
     uint32_t *last_waiter; /* per step: last step that waits for it, or 0 */
     uint32_t *now;         /* per step: its number after joining */
-    cs_series_part *parts; /* parts of the current series */
+    cs_series_part *parts; /* parts of the series being made */
 } joining;
 
 static bool computes(const joining *j, uint32_t step)
@@ -43,8 +43,8 @@ static bool goes_on(const joining *j, uint32_t first, uint32_t step)
     return inside && !(of->flags & WAITS) && !(j->pass->steps[step - 1].flags & IS_AWAITED);
 }
 
-/* Where a series up to `last` has to be cut: at a step that something outside waits for, or before
- * a collective that nothing in the series waits for. */
+/* Returns the last step of a series up to `last` after cutting it. The series ends early at a step
+ * that something outside waits for, or before a collective that nothing in the series waits for. */
 static uint32_t cut(const joining *j, uint32_t first, uint32_t last)
 {
     while (!computes(j, last))
@@ -58,7 +58,7 @@ static uint32_t cut(const joining *j, uint32_t first, uint32_t last)
     return last;
 }
 
-/* Last step of the series that begins at `first`. */
+/* Returns the last step of the series that begins at `first`. */
 static uint32_t end_of(const joining *j, uint32_t first)
 {
     uint32_t last = first, before;

@@ -7,8 +7,8 @@
 /* Replaces each series of steps by one computation, in a pass of a stage with a single holder.
  *
  * A series begins and ends with a computation. Its first step may wait for anything; the others
- * wait only for steps of the series and for what the first one waits for. Anything may wait for its
- * last step; only steps of the series wait for the others, and at least one waits for each
+ * wait only for steps of the series and for dependencies of the first one. Anything may wait for
+ * its last step; only steps of the series wait for the others, and at least one waits for each
  * collective, so nothing in it ends after its last computation. The device's next computation
  * follows in program order.
  *

@@ -23,7 +23,7 @@ static cs_periodic_op make_op(const cs_chain *chain, const cs_plan *plan, const 
                             .takes = cs_pattern_duration(chain, plan, stage, kind)};
 }
 
-/* Appends an operation to those of a micro-batch, if it exists. */
+/* Appends an operation to a micro-batch's operations, if it exists. */
 static void append(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                    uint32_t stage, cs_pattern_kind kind, cs_periodic_order *order)
 {
@@ -48,7 +48,7 @@ static bool in_order(const cs_periodic_op *before, const cs_periodic_op *op)
     return before->first < op->first || (before->first == op->first && before->takes == 0);
 }
 
-/* Checks each operation against the one before; the operations are still in the order of a
+/* Checks each operation against the previous one; the operations are still in the order of a
  * micro-batch. */
 static cs_status check_places(cs_periodic_order *order, cs_error *error)
 {
@@ -107,8 +107,9 @@ cs_status cs_periodic_order_make(const cs_chain *chain, const cs_plan *plan,
     return CS_OK;
 }
 
-/* When forward i starts, the last backward that has started is that of i - (difference of the
- * shifts) or of the micro-batch before. By the order of the device it has also ended. */
+/* Counts micro-batches when forward i starts: the last backward that has started belongs to
+ * micro-batch i - (difference of the shifts) or to the previous micro-batch. By the order of the
+ * device it has also ended. */
 int64_t cs_periodic_order_active(const cs_periodic_order *order, uint32_t stage)
 {
     uint32_t forward = 0, backward = 0;

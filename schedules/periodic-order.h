@@ -18,10 +18,10 @@ typedef struct cs_periodic_op {
     uint32_t place;
     uint32_t device; /* device that computes or sends */
     uint32_t peer;   /* device that receives; equal to `device` for computations */
-    cs_time start;   /* in [0, period) */
+    cs_time start;   /* start within a period, in [0, period) */
     int64_t shift;
     cs_time first; /* start for micro-batch 0, relative to its first forward */
-    cs_time takes; /* duration, from the chain */
+    cs_time takes; /* duration of the operation, from the chain */
 } cs_periodic_op;
 
 typedef struct cs_periodic_order {
@@ -32,13 +32,14 @@ typedef struct cs_periodic_order {
     cs_time latency; /* time from the start of a micro-batch to its end */
 } cs_periodic_order;
 
-/* `arena` owns the array. CS_INVALID if an operation starts before its inputs are ready;
- * CS_OVERFLOW if times of a micro-batch overflow. Does not check for overlapping operations. */
+/* Makes the order; `arena` owns its array. CS_INVALID if an operation starts before its inputs are
+ * ready; CS_OVERFLOW if times of a micro-batch overflow. Does not check for overlapping
+ * operations. */
 CS_MUST_CHECK cs_status cs_periodic_order_make(const cs_chain *chain, const cs_plan *plan,
                                                const cs_pattern *pattern, cs_arena *arena,
                                                cs_periodic_order *order, cs_error *error);
 
-/* Largest number of active micro-batches of a stage if its device keeps the order. */
+/* Returns the largest number of active micro-batches of a stage if its device keeps the order. */
 int64_t cs_periodic_order_active(const cs_periodic_order *order, uint32_t stage);
 
 #endif

@@ -1,6 +1,7 @@
 /* The periodic pattern of a plan, as made by MadPipe. Every stage computes a forward and a backward
  * of some micro-batch in each period, a device may hold several stages, and the pattern gives all
- * start times. A plan with one stage per device may omit the pattern; it then gets that of 1F1B*.
+ * start times. A plan with one stage per device may omit the pattern; it then gets the 1F1B*
+ * pattern.
  *
  * A device keeps the order of the pattern. So does the link between two devices, in both directions
  * together: messages between one pair of devices wait for each other. With `timing: pattern`
@@ -31,7 +32,7 @@ static const char *const timings[] = {"pattern", "asap", NULL};
 typedef struct periodic_params {
     cs_chain_rules rules; /* first, because its fields are part of the table */
     uint32_t micro_batches;
-    uint32_t timing; /* periodic_timing */
+    uint32_t timing; /* a periodic_timing */
 } periodic_params;
 
 static const cs_field fields[] = {
@@ -59,7 +60,7 @@ typedef struct periodic {
     const cs_job *job;
     const periodic_params *params;
     cs_chain chain;
-    cs_pattern own; /* used if the plan has no pattern */
+    cs_pattern own; /* pattern made here, if the plan has none */
     const cs_pattern *pattern;
     cs_periodic_order order;
     cs_arena arena;
@@ -172,7 +173,8 @@ static holding hold(const periodic *p, uint32_t stage)
     return held;
 }
 
-/* Two message buffers for each side on which the neighbouring stage is on another device. */
+/* Returns the bytes of a stage's message buffers: two buffers per neighbouring stage on another
+ * device. */
 static int64_t buffers(const periodic *p, uint32_t stage)
 {
     const cs_plan *plan = p->job->plan;
@@ -184,8 +186,8 @@ static int64_t buffers(const periodic *p, uint32_t stage)
     return bytes;
 }
 
-/* Largest workspace of any stage on the device. It is reserved once for all of them, as planners
- * do. */
+/* Returns the largest workspace of any stage on the device. It is reserved once for all of them, as
+ * planners do. */
 static int64_t workspace(const periodic *p, uint32_t device)
 {
     const cs_job *job = p->job;
@@ -229,8 +231,9 @@ typedef struct maker {
     uint64_t window, n_items;
 } maker;
 
-/* Time at speed 1; false if it overflows. A chain rounds the time of each layer, so a device with
- * the chain's speed takes the chain's time, and other devices take the time of their layers. */
+/* Computes an operation's time at speed 1. Returns false if it overflows. A chain rounds the time
+ * of each layer, so a device with the chain's speed takes the chain's time, and other devices take
+ * the time of their layers. */
 static bool at_speed_one(const periodic *p, const cs_periodic_op *op, cs_time *time)
 {
     const cs_layer_sum *sum = &p->job->stages[op->stage];
@@ -244,8 +247,8 @@ static bool at_speed_one(const periodic *p, const cs_periodic_op *op, cs_time *t
     return cs_time_add(*time, sum->backward_weight, time) && cs_time_add(*time, update, time);
 }
 
-/* Step of an operation. Message buffers and workspace are reserved throughout, as planners do, so a
- * pass only allocates and frees what it keeps. */
+/* Makes the step of an operation. Message buffers and workspace are reserved throughout, as
+ * planners do, so a pass only allocates and frees saved activations. */
 static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
 {
     const cs_stage *at = &p->job->plan->stages[op->stage];
@@ -255,7 +258,7 @@ static cs_program_step step_of(const periodic *p, const cs_periodic_op *op)
                                       op->kind == CS_PATTERN_FORWARD ? CS_FORWARD : CS_BACKWARD};
     cs_program_step step = cs_program_whole(&sum, &pass);
     if (!at_speed_one(p, op, &step.duration))
-        step.duration = CS_TIME_MAX; /* The engine refuses this. */
+        step.duration = CS_TIME_MAX; /* the engine rejects this duration */
     return step;
 }
 
@@ -279,7 +282,8 @@ static uint32_t make_class(const maker *m, const cs_periodic_op *op)
     return cs_program_class(m->builder, &step, &cls);
 }
 
-/* Number of a message's pair of devices; pairs are numbered by first use along the chain. */
+/* Returns the number of a message's pair of devices; pairs are numbered by first use along the
+ * chain. */
 static uint32_t pair_of(const maker *m, const cs_periodic_op *op)
 {
     const cs_plan *plan = m->of->job->plan;
@@ -402,7 +406,7 @@ static cs_status make_graph(const periodic *p, cs_builder *builder, cs_error *er
     return complete ? CS_OK : cs_error_no_memory(error);
 }
 
-/* Reports at its place in the file what open_periodic refuses. */
+/* Reports the errors of open_periodic, with their place in the file. */
 static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
                        cs_error *error)
 {
@@ -496,9 +500,9 @@ static cs_status add_times(const periodic *p, bool exact, cs_forms *forms, cs_er
     return status == CS_OK ? cs_forms_add(forms, &form, error) : status;
 }
 
-/* Whether the run contains a whole period in which every stage has its full number of
+/* Whether the run contains a whole period during which every stage has its full number of
  * micro-batches, all begun after its first update. (A micro-batch counts as present at the instant
- * at which a stage frees it; the engine may free it earlier within that instant.) */
+ * when a stage frees it; the engine may free it earlier within that instant.) */
 static bool becomes_steady(const periodic *p)
 {
     const cs_plan *plan = p->job->plan;
@@ -544,8 +548,8 @@ static bool holds_stage(const cs_job *job, uint32_t device)
     return false;
 }
 
-/* A pattern made for other times, for example of another platform, runs too, but its promises do
- * not hold. */
+/* Adds the closed forms. A pattern made for other times, for example of another platform, runs too,
+ * but its promises do not hold. */
 static cs_status add_forms(periodic *p, cs_forms *forms, cs_error *error)
 {
     uint32_t n = p->job->n_devices;

@@ -1,6 +1,6 @@
-/* PipeDream-2BW: an update accumulates the gradients of M micro-batches, there is no flush, and
- * every stage keeps two versions of its weights. Mini-batch b = 0, 1, ... uses version max(b - 1,
- * 0), one less than in a synchronous schedule.
+/* PipeDream-2BW: an update accumulates the gradients of M micro-batches without a flush, and every
+ * stage keeps two versions of its weights. Mini-batch b = 0, 1, ... uses version max(b - 1, 0), one
+ * less than in a synchronous schedule.
  *
  * Stage 0 starts the first micro-batch of mini-batch b with the P - 1 previous micro-batches still
  * in flight. The version that it needs is made by mini-batch b - 2, whose last micro-batch entered
@@ -22,7 +22,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* Replicas share a micro-batch, because the paper replicates whole pipelines. */
+/* Lets replicas share a micro-batch, because the paper replicates whole pipelines. */
 static cs_replicas replicas(const void *params)
 {
     (void)params;

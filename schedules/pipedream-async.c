@@ -54,8 +54,8 @@ static void stash(cs_builder *builder, uint32_t slot, cs_stage_policies *made)
         &(cs_policy){.read = CS_READ_REGISTER, .reads = note, .writes = CS_NONE, .drops = true});
 }
 
-/* Register 0 has, for each mini-batch, the version at its injection. All stages hold that version
- * from then on. */
+/* Makes the policies of vertical sync. Register 0 has, for each mini-batch, the version at its
+ * injection. All stages hold that version from then on. */
 static void synchronise(const cs_job *job, cs_builder *builder, const uint32_t *slots,
                         uint32_t stage, cs_stage_policies *made)
 {
@@ -77,7 +77,8 @@ static void policies(const cs_job *job, const void *params, cs_builder *builder,
                      const uint32_t *slots, uint32_t holder, cs_stage_policies *made)
 {
     if (((const pipedream_params *)params)->vertical_sync)
-        synchronise(job, builder, slots, holder, made); /* one holder per stage */
+        /* valid because each stage has one holder */
+        synchronise(job, builder, slots, holder, made);
     else
         stash(builder, slots[holder], made);
 }
@@ -112,10 +113,10 @@ static bool takes_turns(const cs_job *job)
  *
  * With vertical sync every stage has P versions. Stage 0 injects mini-batch k right after its
  * backward of k - P, so k reads the version made by k - P + 1 updates. A stage keeps that version
- * until its backward of k, before which it has made k updates: versions k - P + 1 to k. It also
- * keeps the version that stage 0 has now. That is not an older one if stages are equal and messages
- * are free: the backward of k - P ended on the last stage (P - 1)(f + b), i.e. P - 1 periods,
- * before that of k - 1, and on stage 0 only (P - 1) b later. */
+ * until its backward of k. By then it has made k updates, so it has versions k - P + 1 to k. It
+ * also keeps the version that stage 0 has now. That is not an older one if stages are equal and
+ * messages are free: on the last stage, the backward of k - P ended (P - 1)(f + b), i.e. P - 1
+ * periods, before the backward of k - 1, and on stage 0 only (P - 1) b later. */
 static cs_status add_versions(const cs_job *job, const cs_pipeline_times *times, bool vertical_sync,
                               cs_forms *forms, cs_error *error)
 {
@@ -143,8 +144,8 @@ static cs_status add_versions(const cs_job *job, const cs_pipeline_times *times,
     return status;
 }
 
-/* Time per mini-batch of the slowest stage; its replicas work on different mini-batches if
- * `turns`. */
+/* Returns the time per mini-batch of the slowest stage; its replicas work on different mini-batches
+ * if `turns`. */
 static cs_time slowest_stage(const cs_job *job, bool turns)
 {
     cs_time slowest = 0;

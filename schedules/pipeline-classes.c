@@ -27,7 +27,7 @@ typedef struct maker {
     uint32_t n_families;
 } maker;
 
-/* A device that holds a stage. */
+/* A stage on one of its holders: numbers of the stage, the holder and the device. */
 typedef struct spot {
     uint32_t stage, holder, device;
 } spot;
@@ -79,7 +79,7 @@ static cs_status check_grid(const maker *m, cs_error *error)
     return CS_OK;
 }
 
-/* Which devices of each stage are holders: all, or those that are simulated. */
+/* Finds the holders of each stage: all of its devices, or on a grid its simulated devices. */
 static void find_holders(maker *m)
 {
     const cs_plan *plan = m->job->plan;
@@ -110,7 +110,8 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-/* Replicas take micro-batches in turn: pair i has micro-batches i, i + n, i + 2 n, ... */
+/* Makes the pairs of replicas that take micro-batches in turn: pair i has micro-batches i, i + n, i
+ * + 2 n, ... */
 static void pair_in_turn(const maker *m, uint32_t stage, cs_boundary *boundary)
 {
     uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
@@ -119,14 +120,14 @@ static void pair_in_turn(const maker *m, uint32_t stage, cs_boundary *boundary)
             (cs_replica_pair){i % R, i % Q, m->job->stages[stage].output_bytes, CS_NONE, CS_NONE};
 }
 
-/* Bytes of a share that come before part x of its Q parts. */
+/* Returns the bytes of a share that come before part x of its Q parts. */
 static int64_t bytes_before(int64_t bytes, uint64_t x, uint32_t Q)
 {
     return bytes / Q * (int64_t)x + bytes % Q * (int64_t)x / Q;
 }
 
-/* A micro-batch is R Q parts; replica i of R has those from i Q to (i + 1) Q, replica j of Q those
- * from j R to (j + 1) R. */
+/* Makes the pairs of replicas that share micro-batches. A micro-batch has R Q parts; replica i of R
+ * has parts i Q to (i + 1) Q, replica j of Q has parts j R to (j + 1) R. */
 static void pair_shares(const maker *m, uint32_t stage, cs_boundary *boundary)
 {
     uint64_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1), from = 0;
@@ -141,7 +142,8 @@ static void pair_shares(const maker *m, uint32_t stage, cs_boundary *boundary)
     }
 }
 
-/* Number of pairs of holders at a boundary. In turn, there are at most as many as micro-batches. */
+/* Returns the number of pairs of holders at a boundary. If they take turns, there are at most as
+ * many pairs as micro-batches. */
 static uint32_t count_pairs(const maker *m, uint32_t stage)
 {
     const uint32_t R = n_replicas(m, stage), Q = n_replicas(m, stage + 1);
@@ -171,7 +173,7 @@ static bool make_boundary(maker *m, uint32_t stage)
     return true;
 }
 
-/* `stays`: the sender keeps it as a result. */
+/* Makes the class of a message. `stays`: the sender keeps it as a result. */
 static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
                           int64_t bytes, bool stays)
 {
@@ -395,7 +397,7 @@ static cs_status make_pass(maker *m, const cs_program_stage *common, const spot 
     return enough ? status : cs_error_no_memory(error);
 }
 
-/* The variants of a pass that differ from each other. */
+/* Whether a variant of a pass differs from the variants with fewer bits. */
 static bool has_variant(const maker *m, cs_kind kind, uint32_t variant)
 {
     static const uint8_t bits[] = {[CS_FORWARD] = CS_PASS_GATHERED | CS_PASS_ALONE,
@@ -421,7 +423,7 @@ static cs_status make_passes(maker *m, const cs_program_stage *common, const spo
     return CS_OK;
 }
 
-/* The policy of a pass belongs to the step that names the weights. */
+/* Sets the policy of a pass on the step that names the weights. */
 static void set_policy(maker *m, uint32_t stage, uint32_t replica, cs_kind kind, uint32_t policy)
 {
     for (uint32_t v = 0; v < CS_N_PASS_VARIANTS && policy != CS_NONE; v++) {
@@ -583,8 +585,8 @@ static bool make_returned(maker *m)
     return true;
 }
 
-/* Adds what is resident on the holders: weights, states, and receive buffers for all micro-batches
- * of a mini-batch. */
+/* Adds the resident memory of the holders: weights, states, and receive buffers for all
+ * micro-batches of a mini-batch. */
 static void make_slots(maker *m)
 {
     const cs_job *job = m->job;

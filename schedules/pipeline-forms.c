@@ -13,7 +13,8 @@ bool cs_pipeline_replicated(const cs_job *job)
     return job->plan->n_devices > job->plan->n_stages;
 }
 
-/* Speed of a stage's slowest device; sets `alike` if all are equally fast. */
+/* Returns the speed of a stage's slowest device; sets `alike` to whether all are equally
+ * fast. */
 static double slowest(const cs_job *job, uint32_t stage, bool *alike)
 {
     const cs_stage *of = &job->plan->stages[stage];
@@ -74,7 +75,7 @@ static bool rounds_steps(const cs_job *job)
 /* Finds which assumptions of closed forms hold for messages between stages. */
 static void look_at_messages(const cs_job *job, cs_pipeline_times *times)
 {
-    bool lone = job->micro_batches == 1; /* messages over one boundary are then far apart */
+    bool lone = job->micro_batches == 1; /* then messages over one boundary are far apart in time */
     times->neighbours = (job->plan->n_stages == 1 || job->equal_messages) &&
                         !cs_pipeline_replicated(job) && !rounds_steps(job) &&
                         (!has_ties(job) || cs_pipeline_no_network(job));
@@ -142,7 +143,7 @@ bool cs_pipeline_no_network(const cs_job *job)
     return job->equal_messages && job->latency == 0 && isinf(job->bandwidth);
 }
 
-/* time * count, saturating. */
+/* Returns time * count; the largest value if it overflows. */
 static int64_t times_count(cs_time time, int64_t count)
 {
     cs_time product;

@@ -7,9 +7,10 @@
 typedef struct list_state {
     uint32_t done; /* steps of its stage or device examined so far */
     bool ended;
-    cs_pipeline_step next; /* valid unless `ended` */
-    uint32_t first_stage;  /* its first stage, or CS_NONE if the list is not used */
-    uint32_t replica;      /* its replica of that stage, if replicas take turns */
+    cs_pipeline_step next; /* next step of the list; valid unless `ended` */
+    uint32_t first_stage;  /* first stage of the list; CS_NONE if the list is not used */
+    /* replica of the first stage that the list belongs to, if replicas take turns */
+    uint32_t replica;
 } list_state;
 
 /* Holders that compute one micro-batch of a stage; their tasks have consecutive ids. */
@@ -18,7 +19,7 @@ typedef struct holders {
 } holders;
 
 /* Progress of a micro-batch. Forwards go from the first stage to the last, and gradients of
- * activations back, so at any time at most one stage has inputs that it has not consumed. */
+ * activations back, so at any time at most one stage has unread inputs. */
 typedef struct micro_state {
     /* stages done, counted from the first stage; from the last stage */
     uint32_t n_forward, n_backward;
@@ -29,7 +30,7 @@ typedef struct micro_state {
  * passes of one task, each followed by at most one message. Classes, or CS_NONE. */
 typedef struct plain_stage {
     bool is;
-    uint32_t pass[CS_BACKWARD_WEIGHT + 1]; /* indexed by cs_kind */
+    uint32_t pass[CS_BACKWARD_WEIGHT + 1]; /* class of each pass, indexed by cs_kind */
     uint32_t down, up;
 } plain_stage;
 
@@ -43,12 +44,12 @@ typedef struct pipeline {
     cs_pipeline_classes classes;
     uint32_t n_stages, n_lists;
     bool shares;        /* whether all holders of a stage compute a share of each micro-batch */
-    holders *holders;   /* per stage: all its holders */
-    plain_stage *plain; /* per stage */
-    /* micro-batches of a span: a mini-batch, or all of them if there is no flush */
+    holders *holders;   /* all holders of each stage */
+    plain_stage *plain; /* plain stages, one entry per stage */
+    /* micro-batches of a span: a mini-batch, or without a flush all micro-batches */
     uint32_t n_micros;
     uint32_t first_item;            /* first micro-batch of the current span */
-    list_state *lists;              /* per device, or per holder */
+    list_state *lists;              /* one list per device, or per holder */
     uint32_t *next_stage;           /* per stage: next stage of its list, or CS_NONE */
     uint64_t *nominees;             /* bit l: the next round examines list l */
     uint32_t first_word, end_word;  /* range of words that may have bits set */
@@ -68,13 +69,12 @@ typedef struct pipeline {
     /* With offloading: */
     uint32_t *to_host, *from_host; /* per device: its latest copy in this direction, or CS_NONE */
     uint32_t *stored;    /* per holder and micro-batch of the span: last copy to the host */
-    micro_state *micros; /* micro-batches of the current span */
+    micro_state *micros; /* progress of the micro-batches of the current span */
     /* per stage and update of the span, if any stage is replicated: first member of its all-reduce,
      * or CS_NONE */
     uint32_t *reductions;
-    uint32_t
-        /* per tie and all-reduce (stride `max_tied`): first member in this span, or CS_NONE */
-        *tied;
+    /* per tie and all-reduce (stride `max_tied`): first member in this span, or CS_NONE */
+    uint32_t *tied;
     uint32_t max_tied;
 } pipeline;
 
@@ -83,8 +83,8 @@ static bool has_grid(const pipeline *p)
     return p->job->plan->grid != NULL;
 }
 
-/* Which of n replicas takes the micro-batch. Avoids the division if n is 1: it would take as long
- * as the rest of a step. */
+/* Returns which of n replicas takes the micro-batch. Avoids the division if n is 1: it would take
+ * as long as the rest of a step. */
 static uint32_t turn(uint32_t micro, uint32_t n)
 {
     return n == 1 ? 0 : micro % n;
@@ -96,7 +96,7 @@ static inline holders holders_of(const pipeline *p, uint32_t stage, uint32_t mic
     return p->shares ? all : (holders){all.first + turn(micro, all.n), 1};
 }
 
-/* List with the steps of a stage and micro-batch. */
+/* Returns the list with the steps of a stage and micro-batch. */
 static uint32_t list_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
     return p->options->list_of ? p->options->list_of(&p->shape, stage)
@@ -139,8 +139,8 @@ static bool waits_for(pipeline *p, const cs_pipeline_step *step, cs_pipeline_ste
 
 enum { SHOWN = 8, STEP_BYTES = 48, LINK_BYTES = 4 * STEP_BYTES };
 
-/* Text such as "B0 of stage 1". Halves of a backward have the letters of custom schedules, B and
- * W. */
+/* Writes a text such as "B0 of stage 1". Halves of a backward have the letters of custom schedules,
+ * B and W. */
 static const char *describe(const cs_pipeline_step *step, char text[STEP_BYTES])
 {
     const char *symbol = step->kind == CS_FORWARD           ? "F"
@@ -210,13 +210,13 @@ static pairs pairs_of(const pipeline *p, uint32_t boundary, uint32_t micro)
     return p->shares ? (pairs){all->pairs, all->n} : (pairs){&all->pairs[turn(micro, all->n)], 1};
 }
 
-/* Index of a replica among the tasks of one micro-batch on a stage. */
+/* Returns the index of a replica among the tasks of one micro-batch on a stage. */
 static uint32_t part(const pipeline *p, uint32_t replica)
 {
     return p->shares ? replica : 0;
 }
 
-/* Task of a step of the latest pass, on one of the holders that it was added for. */
+/* Returns the task of a step of the latest pass, on one of the holders that it was added for. */
 static uint32_t task_of(const pipeline *p, holders on, uint32_t step, uint32_t i)
 {
     return p->tasks[(size_t)step * on.n + i];
@@ -450,8 +450,8 @@ static uint32_t *reduction_of(const pipeline *p, uint32_t stage, uint32_t number
     return &p->reductions[(size_t)stage * p->n_micros + number];
 }
 
-/* A holder's member of the all-reduce before its next update. The first holder to ask adds all
- * members. */
+/* Returns a holder's member of the all-reduce before its next update. The first holder to ask adds
+ * all members. */
 static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t item)
 {
     uint32_t cls = p->classes.reductions[stage], number = p->n_updates[holder]++;
@@ -463,8 +463,8 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
     return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
 }
 
-/* Member of a stage's holder in the all-reduce of weights shared with other stages; CS_NONE if it
- * has none. The first holder to ask adds all members. */
+/* Returns the member of a stage's holder in the all-reduce of weights shared with other stages;
+ * CS_NONE if it has none. The first holder to ask adds all members. */
 static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
 {
     const cs_tied *tied = &p->classes.ties[t];
@@ -528,12 +528,14 @@ static void add_updates(pipeline *p, uint32_t stage, holders on, uint32_t micro)
     }
 }
 
-/* At the end of the run some replicas may have computed one micro-batch less than others. They join
- * the last all-reduce after their last update, contributing nothing. */
+/* Completes the last all-reduce. At the end of the run some replicas may have computed one
+ * micro-batch less than others. They join the last all-reduce after their last update, contributing
+ * nothing. */
 static void close_reduction(pipeline *p, uint32_t stage)
 {
     const cs_stage *of = &p->plan->stages[stage];
-    uint32_t last = p->n_updates[of->first_device]; /* no replica has computed more */
+    /* the loop below does nothing if no replica has computed more */
+    uint32_t last = p->n_updates[of->first_device];
     for (uint32_t r = 0; last > 0 && p->classes.reductions[stage] != CS_NONE && r < of->n_devices;
          r++) {
         uint32_t h = of->first_device + r, first = *reduction_of(p, stage, last - 1);
@@ -620,7 +622,7 @@ static uint32_t take_ready(pipeline *p)
 }
 
 /* Adds one round: every list adds its next step if the step's inputs were added before this round.
- * Rounds are the time slots of a run in which all tasks take equal time, so task ids are in the
+ * If all tasks took equal time, rounds would be the time slots of the run; task ids are in the
  * order of such a run. Returns the number of steps added. */
 static uint32_t add_round(pipeline *p)
 {
@@ -659,7 +661,8 @@ static void begin_span(pipeline *p)
     }
 }
 
-/* A failed builder adds nothing, which is not a deadlock; cs_builder_finish reports the failure. */
+/* Adds all tasks of a span. A failed builder adds nothing, which is not a deadlock;
+ * cs_builder_finish reports the failure. */
 static cs_status add_span(pipeline *p, cs_error *error)
 {
     begin_span(p);
@@ -681,7 +684,7 @@ static void find_holders(pipeline *p)
 }
 
 /* Assigns stages to lists: all stages of the list's device, or the holder's stage, where the first
- * holder stands for all that share. A list of a rank's stages stands for all holders. */
+ * holder represents all holders that share. A list of a rank's stages represents all holders. */
 static void assign_stages(pipeline *p)
 {
     for (uint32_t l = 0; l < p->n_lists; l++)

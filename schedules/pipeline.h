@@ -71,7 +71,7 @@ typedef bool cs_pipeline_order(const cs_pipeline_shape *shape, uint32_t list, ui
 bool cs_pipeline_in_turn(const cs_pipeline_shape *shape, uint32_t stage, uint32_t k,
                          cs_pipeline_step *step);
 
-/* Policies by which a holder's forwards and backwards choose the version of the weights that they
+/* Policies of a holder's forwards and backwards for choosing the version of the weights that they
  * read; CS_NONE: the current version, as always if backwards are split.
  *
  * A holder is a device that holds a stage: holder h is plan->devices[h]. The holders of stage s
@@ -82,7 +82,7 @@ typedef struct cs_stage_policies {
 
 typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
-    cs_pipeline_list *list_of; /* NULL: one list per stage */
+    cs_pipeline_list *list_of; /* returns a stage's list; NULL: one list per stage */
     bool recompute; /* keep only the stage's input, and repeat its forward before the backward */
     bool splits;    /* whether `order` contains halves of backwards */
     /* whether `order` contains paired steps; if not, hidden time is hidden in all steps */
@@ -97,21 +97,21 @@ typedef struct cs_pipeline_options {
     const void *params; /* parameters of the schedule, for `order` and `policies` */
 } cs_pipeline_options;
 
-/* Number of devices or, on a grid, of pipeline ranks: a stage adds a rank unless an earlier stage
- * is on its devices. */
+/* Returns the number of devices or, on a grid, of pipeline ranks: a stage adds a rank unless an
+ * earlier stage is on its devices. */
 uint32_t cs_pipeline_ranks(const cs_job *job);
 
-/* Adds all tasks, in the order in which they would run if all took equal time. Every list must have
- * each step of its stages once. CS_INVALID if the order deadlocks; the message shows which step
- * waits for which. */
+/* Adds all tasks, in the order of a run where all take equal time. Every list must have each step
+ * of its stages once. CS_INVALID if the order deadlocks; the message shows which step waits for
+ * which. */
 CS_MUST_CHECK cs_status cs_pipeline_generate(const cs_job *job, const cs_pipeline_options *options,
                                              cs_builder *builder, cs_error *error);
 
 /* Times of the slowest stage, and properties of the messages. */
 typedef struct cs_pipeline_times {
     cs_time forward, backward, update;
-    cs_time input, weight; /* halves of a split backward */
-    cs_time step;          /* forward + backward */
+    cs_time input, weight; /* times of the halves of a split backward */
+    cs_time step;          /* time of a forward and a backward together */
     bool equal;            /* whether all stages have these times, ... */
     bool equal_halves;     /* ... including the times of the halves */
     /* whether every message goes between neighbouring devices, and so has the job's bandwidth and
@@ -123,17 +123,18 @@ typedef struct cs_pipeline_times {
     bool short_messages; /* whether a message arrives before its sender has computed the next one */
 } cs_pipeline_times;
 
-/* Time on the device of a stage for work that takes `time` at speed 1; CS_TIME_MAX on overflow. */
+/* Returns the time on the device of a stage for work that takes `time` at speed 1; CS_TIME_MAX on
+ * overflow. */
 cs_time cs_pipeline_time(const cs_job *job, uint32_t stage, cs_time time);
 
-/* Transfer time of the bytes of a message over the boundary after a stage; CS_TIME_MAX on
- * overflow. */
+/* Returns the transfer time of the bytes of a message over the boundary after a stage; CS_TIME_MAX
+ * on overflow. */
 cs_time cs_pipeline_bytes_time(const cs_job *job, uint32_t stage);
 
 void cs_pipeline_times_of(const cs_job *job, cs_pipeline_times *times);
 
-/* For schedules that keep versions of the weights: reports states that are sharded in a way that
- * makes older versions unavailable. `place` is the schedule's place in the file. */
+/* Checks a job for schedules that keep versions of the weights: reports states that are sharded in
+ * a way that makes older versions unavailable. `place` is the schedule's place in the file. */
 CS_MUST_CHECK cs_status cs_pipeline_check_versions(const cs_job *job, const cs_json_place *place,
                                                    cs_error *error);
 
@@ -143,7 +144,8 @@ bool cs_pipeline_replicated(const cs_job *job);
 /* Whether messages between any two devices take no time. */
 bool cs_pipeline_no_network(const cs_job *job);
 
-/* a + b, or CS_TIME_MAX on overflow: a closed form that overflows is not an error of the run. */
+/* Returns a + b, or CS_TIME_MAX on overflow: a closed form that overflows is not an error of the
+ * run. */
 cs_time cs_pipeline_add(cs_time a, cs_time b);
 
 /* Adds the closed forms that GPipe and 1F1B share: makespan (M + P - 1)(f + b) per mini-batch and
@@ -151,7 +153,7 @@ cs_time cs_pipeline_add(cs_time a, cs_time b);
 CS_MUST_CHECK cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *times,
                                               const char *source, cs_forms *forms, cs_error *error);
 
-/* Adds the peak of saved activations for every device: those of at_once(job, s, replica)
+/* Adds the peak of saved activations for every device: the bytes of at_once(job, s, replica)
  * micro-batches. */
 typedef uint32_t cs_pipeline_count(const cs_job *job, uint32_t stage, uint32_t replica);
 CS_MUST_CHECK cs_status cs_pipeline_add_peaks(const cs_job *job, cs_pipeline_count *at_once,

@@ -11,9 +11,9 @@ typedef struct cs_program_unit {
     uint32_t first, end;
     cs_weights weights;
     uint32_t gathered; /* last step that gathers its weights; or CS_NONE, as below */
-    uint32_t computed; /* last step that computes */
-    uint32_t summed;   /* last step that sums gradients */
-    bool keeps;        /* its weights stay gathered from a forward to its backward */
+    uint32_t computed; /* last step of the unit that computes */
+    uint32_t summed;   /* last step that sums gradients of the unit */
+    bool keeps;        /* whether its weights stay gathered from a forward to its backward */
     int64_t scattered; /* bytes of full gradients from its backward on (cs_states_scattered) */
 } unit;
 
@@ -30,27 +30,27 @@ typedef struct walk {
     uint32_t stage;
     uint32_t zero; /* the highest ZeRO stage of the job */
     const cs_stage *of;
-    const cs_layer *layers;   /* for the job's samples, or NULL */
-    const cs_layer_sum *sums; /* per layer of the stage */
+    const cs_layer *layers;   /* layers for the job's number of samples; may be NULL */
+    const cs_layer_sum *sums; /* sums of each layer of the stage */
     const cs_stage_offload *offload;
 
     cs_program *made;
     passage *passages;
     uint32_t n_passages;
-    uint32_t computed;  /* latest computation */
-    uint32_t before;    /* computation before that */
+    uint32_t computed;  /* step of the latest computation */
+    uint32_t before;    /* step of the computation before `computed` */
     uint32_t exchanged; /* latest exchange after `computed`, or overlapped with it */
-    uint32_t summed;    /* latest sum of gradients */
+    uint32_t summed;    /* step of the latest sum of gradients */
     bool open;          /* the next piece may extend step `computed` */
 
-    unit *units; /* in the order of the pass */
+    unit *units; /* units, in the order of the pass */
     uint32_t n_units;
-    uint32_t at;         /* current unit */
+    uint32_t at;         /* number of the current unit */
     uint32_t n_gathered; /* units whose gathers have been added */
     bool begins_unit;    /* nothing of the current unit has been computed yet */
     cs_weights ready;    /* weights whose gradients wait until a bucket is full */
 
-    uint32_t layer; /* current layer */
+    uint32_t layer; /* number of the current layer */
     int64_t kept; /* activations of the layers so far; in a backward, of the layers already left */
     int64_t arrived;  /* buffers that the next computation reads */
     uint32_t *copies; /* per offloaded layer: the step that copies it, in this pass */
@@ -110,11 +110,11 @@ static cs_purpose purpose_of(cs_axes_name axes)
     case CS_AXES_EXPERT:
         return CS_PURPOSE_EXPERT;
     default:
-        return CS_PURPOSE_GRADIENTS; /* statistics over what gradients are summed over */
+        return CS_PURPOSE_GRADIENTS; /* statistics over the same axes as sums of gradients */
     }
 }
 
-/* Workspace of a layer while the pass computes it. */
+/* Returns the workspace of a layer while the pass computes it. */
 static int64_t workspace_of(const walk *w, uint32_t layer)
 {
     const int64_t bytes = sum_of(w, layer)->workspace_bytes - (goes_up(w) ? 0 : w->pass->entered);
@@ -166,7 +166,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Number of a layer among those that are offloaded; or CS_NONE. */
+/* Returns the number of a layer among the offloaded layers, or CS_NONE. */
 static uint32_t offloaded(const walk *w, uint32_t l)
 {
     const cs_stage_offload *of = w->offload;
@@ -174,7 +174,7 @@ static uint32_t offloaded(const walk *w, uint32_t l)
     return number < of->n ? number : CS_NONE;
 }
 
-/* Bytes of a layer's activations that are offloaded. They are a separate tensor. */
+/* Returns the bytes of a layer's activations that are offloaded. They are a separate tensor. */
 static int64_t offloaded_bytes(const walk *w, uint32_t l)
 {
     const uint32_t number = offloaded(w, l);
@@ -188,7 +188,7 @@ static void compute(walk *w, uint32_t layer, cs_time duration, cs_time host)
         begin_computation(w, layer);
     cs_program_step *step = step_at(w, w->computed);
     if (goes_up(w) && w->layer != layer) {
-        /* save activations; if the stage is recomputed, its input is there from the forward on */
+        /* save activations; if the stage is recomputed, its input exists from the forward on */
         const int64_t kept = w->kept + sum_of(w, layer)->kept_bytes,
                       apart = offloaded_bytes(w, layer);
         const int64_t input = w->job->stages[w->stage].input_bytes;
@@ -207,7 +207,7 @@ static void compute(walk *w, uint32_t layer, cs_time duration, cs_time host)
     step->host += host;
 }
 
-/* The host waits for the latest computation, so the next one is another step. */
+/* Lets the host wait for the latest computation, so the next one is another step. */
 static void wait_for_device(walk *w)
 {
     step_at(w, w->computed)->syncs = true;
@@ -241,8 +241,8 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
     step->bytes = what->bytes;
     step->bytes_back = what->bytes_back;
     if (what->beside && w->computed != CS_NONE) {
-        /* it begins with the latest computation, or after the exchange that overlaps with that; a
-         * sum stays where its summands are, in the layer's workspace */
+        /* the exchange begins with the latest computation, or after the exchange that overlaps with
+         * that computation; a sum stays in its summands' memory, the layer's workspace */
         const cs_program_step *beside = step_at(w, w->computed);
         const bool sum =
             what->kind == CS_EXCHANGE_ALL_REDUCE || what->kind == CS_EXCHANGE_REDUCE_SCATTER;
@@ -285,7 +285,7 @@ static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs
     return after;
 }
 
-/* ZeRO stage 3: gathers the weights of the next unit, unless they stayed gathered. */
+/* Gathers the weights of the next unit at ZeRO stage 3, unless they stayed gathered. */
 static void gather(walk *w)
 {
     const uint32_t number = w->n_gathered++, ahead = w->job->states.prefetch + 1;
@@ -357,7 +357,7 @@ static void leave_unit(walk *w)
 
 /* ---- layers ---- */
 
-/* The exchanges in a gap between pieces of a layer. `again`: in a forward that is repeated. */
+/* Adds the exchanges in a gap between pieces of a layer. `again`: in a forward that is repeated. */
 static void exchange_all(walk *w, uint32_t l, uint32_t gap, bool backward, bool again)
 {
     const cs_layer *layer = &w->layers[l];
@@ -378,8 +378,8 @@ static bool has_beside(const walk *w, const cs_layer *layer, uint32_t gap, bool 
     return false;
 }
 
-/* An exchange that overlaps with a piece starts with it, so the piece begins a step. The exchange
- * is in the gap after the piece, or in the first gap of the next layer. */
+/* Begins a new step if an exchange overlaps with the next piece, because both start together. The
+ * exchange is in the gap after the piece, or in the first gap of the next layer. */
 static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
 {
     const cs_layer *layer = &w->layers[l];
@@ -392,7 +392,7 @@ static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
     w->open &= !beside;
 }
 
-/* `again`: repeats what the backward reads. */
+/* Adds the forward of a layer. `again`: repeats the part that the backward reads. */
 static void go_forward(walk *w, uint32_t l, const cs_layer *layer, bool again)
 {
     for (uint32_t gap = 0; gap <= layer->n_pieces; gap++) {
@@ -469,7 +469,8 @@ static void fetch(walk *w, uint32_t number)
             copy(w, number - i);
 }
 
-/* A layer waits for its own copy from the host, or for a copy to the host that makes room. */
+/* Begins a layer, which waits for its own copy from the host, or for a copy to the host that makes
+ * room. */
 static void begin_layer(walk *w, uint32_t l)
 {
     const cs_stage_offload *of = w->offload;
@@ -659,14 +660,14 @@ static void cut_units(cs_program_stage *made)
     }
 }
 
-/* Weights that units share are gathered by the first unit, and their gradients are complete after
- * the backward of the last. */
+/* Finds weights that units share. They are gathered by the first unit, and their gradients are
+ * complete after the backward of the last. */
 static cs_status find_shared(cs_program_stage *made, cs_error *error)
 {
     const cs_job *job = made->job;
     const cs_stage *of = &job->plan->stages[made->stage];
     const uint32_t n_layers = of->end_layer - of->first_layer;
-    uint32_t *unit_of = malloc(n_layers * sizeof(*unit_of)); /* per layer */
+    uint32_t *unit_of = malloc(n_layers * sizeof(*unit_of)); /* unit of each layer */
     uint32_t *last =
         malloc(n_layers * sizeof(*last)); /* per unit: the last that uses its weights */
     if (!unit_of || !last) {

@@ -36,7 +36,8 @@ static void add_workspace(cs_program_step *step, int64_t bytes)
 
 /* ---- one step ---- */
 
-/* Bytes that a stage keeps of a micro-batch between forward and backward before recomputation. */
+/* Returns the bytes that a stage keeps of a micro-batch between forward and backward before
+ * recomputation. */
 static int64_t kept_early(const cs_layer_sum *stage, bool recompute)
 {
     return recompute ? stage->input_bytes : stage->kept_bytes;

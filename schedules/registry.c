@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* In the order of `sim list`. X(name) stands for the table cs_schedule_name. */
+/* Schedules in the order of `sim list`. X(name) is the table cs_schedule_name. */
 #define SCHEDULE_MAP(X)                                                                            \
     X(sequential)                                                                                  \
     X(dp)                                                                                          \

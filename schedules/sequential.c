@@ -25,7 +25,7 @@ static uint32_t one_at_once(const cs_job *job, uint32_t stage, uint32_t replica)
     return 1;
 }
 
-/* A pipeline of one stage: M (f + b) and no bubble. */
+/* Adds the closed forms of a pipeline with one stage: M (f + b) and no bubble. */
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
                               cs_error *error)
 {

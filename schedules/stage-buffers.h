@@ -40,17 +40,18 @@ typedef struct cs_stage_result {
     int64_t bytes;
     /* whether it is part of the last layer's saved activations from forward to backward */
     bool kept;
-    uint32_t memory; /* its number in tapes, or CS_NONE */
+    uint32_t memory; /* number of the result in tapes, or CS_NONE */
 } cs_stage_result;
 
 cs_stage_result cs_stage_result_of(const cs_job *job, uint32_t stage);
 
-/* Bytes of a micro-batch's saved activations that are in the receive buffer of their stage.
- * CS_OVERFLOW. */
+/* Finds the bytes of a micro-batch's saved activations that are in the receive buffer of their
+ * stage. CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_stage_kept_input(const cs_job *job, uint32_t stage, int64_t *bytes,
                                             cs_error *error);
 
-/* Bytes of results that stay on a device of the stage after a pass; < 0: bytes freed. */
+/* Returns the bytes of results that stay on a device of the stage after a pass; < 0: bytes
+ * freed. */
 int64_t cs_stage_pass_results(const cs_job *job, uint32_t stage, cs_kind kind);
 
 #endif

@@ -37,8 +37,8 @@ static void add_bytes(cs_weight_bytes *sum, const cs_weight_bytes *more, int64_t
     sum->cast += sign * more->cast;
 }
 
-/* Bytes of frozen weights at stage 3 that a place does not hold: all but its shard, and the copies
- * that it casts after gathering. */
+/* Returns the bytes of frozen weights at stage 3 that a place does not hold: all but its shard, and
+ * the copies that it casts after gathering. */
 static int64_t divided_frozen(const cs_job *job, const cs_weights *weights)
 {
     const cs_weight_bytes *at = &weights->at[3];
@@ -125,7 +125,7 @@ int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights, int64_t matrices)
            (int64_t)ceil((double)(weights - matrices) * job->other_ratio);
 }
 
-/* Bytes that one place holds if weights at stage `least` and above are sharded. */
+/* Returns the bytes that one place holds if weights at stage `least` and above are sharded. */
 static int64_t divided(const cs_job *job, const cs_weights *weights, uint32_t least, int64_t ratio)
 {
     int64_t whole = 0;
@@ -155,11 +155,11 @@ static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights
         *gradients = divided(job, &others, 2, cs_model_gradient_ratio(job->model)) +
                      divided(job, &third, 2, WIDE_RATIO);
     const int64_t besides = third.at[3].frozen - third.at[3].cast;
-    if (besides < 0) /* narrower weights, saved bytes */
+    if (besides < 0) /* narrower weights: negative, because they save bytes */
         *frozen -= cs_states_share(besides, cs_states_shards(job, false));
 }
 
-/* Weights of a stage that Muon does not treat as matrices. */
+/* Returns the weights of a stage that Muon does not treat as matrices. */
 static cs_weights other_weights(const cs_job *job, uint32_t stage, const cs_weights *all)
 {
     cs_weights others = *all;
@@ -238,7 +238,8 @@ cs_time cs_states_host(const cs_job *job, uint32_t stage)
     return n > 0 ? job->host / n : 0;
 }
 
-/* Time to update a place's share of these weights, in proportion to their bytes; rounded up. */
+/* Returns the time to update a place's share of these weights, in proportion to their bytes;
+ * rounded up. */
 static cs_time part_of_update(const cs_job *job, const cs_weights *weights, cs_time whole)
 {
     const wide bytes = (wide)divided(job, weights, CS_ZERO_STAGES, 1);
@@ -246,7 +247,8 @@ static cs_time part_of_update(const cs_job *job, const cs_weights *weights, cs_t
     return bytes == 0 ? whole : (cs_time)(((wide)whole * part + bytes - 1) / bytes);
 }
 
-/* Time to update the matrices of the slowest place, and its share of the other weights. */
+/* Returns the time to update the matrices of the slowest place, and its share of the other
+ * weights. */
 static cs_time update_with_matrices(const cs_job *job, uint32_t stage, const cs_weights *all,
                                     cs_time whole)
 {
@@ -300,7 +302,7 @@ static bool is_whole(const reduction *r)
     return r->zero == 0 || r->job->matrices || (r->zero == 1 && r->job->states.whole_sums);
 }
 
-/* Bytes of a sum that a place gets from the places that share it. */
+/* Returns the bytes of a sum that a place gets from the places that share it. */
 static int64_t share_of(const reduction *r, int64_t bytes, bool expert)
 {
     return is_whole(r) ? bytes : cs_states_share(bytes, cs_states_shards(r->job, expert));
@@ -335,10 +337,11 @@ uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool las
     return r.n;
 }
 
-/* Bytes that are sent in addition to trained weights in the wide type: at stage 3 frozen weights;
- * negative if a layer has weights in a narrower type only. After an update that is so of fp8, not
- * of types with a scale for each block, which Megatron Core gathers in bf16 and casts then
- * (megatron/core/optimizer/distrib_optimizer.py, _copy_main_params_to_param_buffer). */
+/* Returns the bytes that are sent in addition to trained weights in the wide type. At stage 3 these
+ * are frozen weights; the result is negative if a layer has weights in a narrower type only. After
+ * an update this holds for fp8, but not for types with a scale per block: Megatron Core gathers
+ * those in bf16 and casts them afterwards (megatron/core/optimizer/distrib_optimizer.py,
+ * _copy_main_params_to_param_buffer). */
 static int64_t sent_besides(const cs_job *job, const cs_weight_bytes *at, uint32_t zero)
 {
     const int64_t besides = at->frozen - at->cast;

@@ -1,62 +1,66 @@
-/* Where weights, their gradients and the optimizer's states rest, and what devices hand each other
- * of them.
+/* How weights, gradients and optimizer states are stored, and the exchanges of them among devices.
  *
- * Each layer has a ZeRO stage of its own, or a part of its parameters at a stage and the rest at
- * stage 0 (cs_layer_states). Weights that a layer uses of another one rest as the other's do.
+ * Each layer has a ZeRO stage of its own, or has part of its parameters at a stage and the rest at
+ * stage 0 (cs_layer_states). Weights that a layer borrows from another layer are stored as the
+ * other layer's.
  *
- * Without a grid each device holds all that it uses. The places of a grid hold the same dense
- * weights along GRADIENT and the same experts along EXPERT_DATA, and may divide what rests there
- * (cs_states); what does not divide is rounded up on each device. An axis of size 1 divides
- * nothing, and nothing is sent.
+ * Without a grid each device holds everything it uses. The places of a grid hold the same dense
+ * weights along GRADIENT and the same experts along EXPERT_DATA, and may shard them (cs_states);
+ * bytes that do not divide evenly are rounded up on each device. An axis of size 1 shards nothing
+ * and sends nothing.
  *
- * Per mini-batch of one micro-batch each of n places so sends, of m bytes of weights and gradients,
- * 2 (n - 1)/n m with zero 0, 1 and 2, and 3 (n - 1)/n m with zero 3 (Rajbhandari et al., ZeRO, SC
- * 2020, section 7).
+ * With one micro-batch per mini-batch, each of n places thus sends 2 (n - 1)/n m with zero 0, 1 and
+ * 2, and 3 (n - 1)/n m with zero 3, where weights have m bytes, and gradients too (Rajbhandari et
+ * al., ZeRO, SC 2020, section 7).
  */
 #ifndef CS_SCHEDULES_STATES_H
 #define CS_SCHEDULES_STATES_H
 
 #include "schedules/schedule.h"
 
-/* Bytes of weights, by what their gradients are summed over. */
+/* Bytes of weights, by the axes over which their gradients are summed. */
 typedef struct cs_weight_bytes {
-    int64_t dense;  /* GRADIENT */
-    int64_t expert; /* EXPERT_DATA */
-    int64_t tensor; /* GRADIENT, and then TENSOR: a part of `dense` */
-    int64_t copied; /* GRADIENT, and then COPIES: another part of it */
-    int64_t frozen; /* besides, of no gradients, less what narrower ones take less; divided as
-                     * dense ones at stage 3, but for */
-    int64_t cast;   /* what a place makes of the others: it is neither divided nor sent */
+    int64_t dense;  /* weights whose gradients are summed over GRADIENT */
+    int64_t expert; /* weights whose gradients are summed over EXPERT_DATA */
+    int64_t tensor; /* part of `dense`, summed over GRADIENT and then TENSOR */
+    int64_t copied; /* another part of `dense`, summed over GRADIENT and then COPIES */
+    /* additional weights without gradients, minus the bytes that narrower types save; at stage 3
+     * sharded like dense weights, except `cast` */
+    int64_t frozen;
+    /* part of `frozen`: copies that a place makes of other weights; neither sharded nor sent */
+    int64_t cast;
 } cs_weight_bytes;
 
-/* Those of some layers, by their ZeRO stage. */
+/* Weights of some layers, by their ZeRO stage. */
 typedef struct cs_weights {
     cs_weight_bytes at[CS_ZERO_STAGES];
 } cs_weights;
 
-/* The highest stage of any layer of the job. */
+/* Returns the highest ZeRO stage of any layer of the job. */
 uint32_t cs_states_zero(const cs_job *job);
 
 void cs_weights_add(cs_weights *sum, const cs_weights *more);
 
-/* Of layers [first, end) of a stage, copies of weights of other stages included (ties.h). */
+/* Returns the weights of layers [first, end) of a stage, including its copies of other stages'
+ * weights (ties.h). */
 cs_weights cs_states_weights(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end);
 
-/* Over how many places dense weights, or experts, of stage 1 and above are divided; 1: they are
- * whole. */
+/* Returns the number of places over which dense weights, or experts, of ZeRO stage 1 and above are
+ * sharded; 1: they are not sharded. */
 uint32_t cs_states_shards(const cs_job *job, bool expert);
 
-/* What one of n places holds of so many bytes. */
+/* Returns the bytes that one of n places holds, rounded up. */
 static inline int64_t cs_states_share(int64_t bytes, uint32_t n)
 {
     return bytes / n + (bytes % n != 0);
 }
 
-/* Optimizer states of `weights` bytes of weights, of which so many are matrices of Muon. */
+/* Returns the bytes of optimizer states for `weights` bytes of weights, including `matrices` bytes
+ * of matrices that Muon updates. */
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights, int64_t matrices);
 
-/* What a device that holds a stage has of it for the whole run, in bytes: `resting` is what there
- * is of weights, those that are not trained included, and `weights` is a version of its share. */
+/* Bytes of a stage that one of its devices holds during the whole run. `resting`: weights as they
+ * are stored between uses, frozen ones included; `weights`: one version of the device's shard. */
 typedef struct cs_residents {
     uint32_t stage;
     int64_t weights, resting, gradients, optimizer;
@@ -64,85 +68,91 @@ typedef struct cs_residents {
 
 cs_residents cs_residents_of(const cs_job *job, uint32_t stage);
 
-/* With `gather_once` and `accumulate`: the shares of gradients that a device has from their
- * reduction behind the last backward to the end of the update, besides the whole ones; nothing
- * where nothing is divided (torch/
- * distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: reduce_output). */
+/* Returns the bytes of sharded gradients that a device holds in addition to full gradients, from
+ * their reduction after the last backward to the end of the update. 0 unless `gather_once` and
+ * `accumulate` are set and something is sharded
+ * (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: reduce_output). */
 int64_t cs_states_reduced(const cs_job *job, uint32_t stage);
 
-/* The copy of a state that an update makes (`update_ratio`). */
+/* Returns the bytes of the copy of a state that an update makes (`update_ratio`). */
 int64_t cs_states_copied(const cs_job *job, uint32_t stage);
 
-/* Adds it to a device, and returns the slot of its weights. */
+/* Adds these residents to a device, and returns the slot of its weights. */
 uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device);
 
-/* What of a stage's update is the host's: an equal part for each stage that its first device holds,
- * rounded down to a picosecond. */
+/* Returns the host's part of a stage's update: the host's time, divided equally among the stages
+ * that the stage's first device holds, rounded down to a picosecond. */
 cs_time cs_states_host(const cs_job *job, uint32_t stage);
 
-/* What updating a stage's weights takes a device, at speed 1: that of its shard, and the host's. */
+/* Returns the time to update a stage's weights on one device at speed 1: the time for its shard,
+ * plus the host's part. */
 cs_time cs_states_update(const cs_job *job, uint32_t stage);
 
-/* One thing that devices hand each other; bytes as in cs_class. */
+/* One exchange of weights or gradients among devices; bytes as in cs_class. */
 typedef struct cs_state_exchange {
     cs_kind kind;
     cs_axes_name axes;
     int64_t bytes;
-    bool each; /* of gradients that are scattered after each micro-batch */
+    bool each; /* gradients that are scattered after each micro-batch */
 } cs_state_exchange;
 
-/* Of weights at all stages; and of one layer, whose weights are at two. */
+/* Upper limits of the number of exchanges: for weights at all ZeRO stages, and for one layer, whose
+ * weights are at most at two stages. */
 enum { CS_STATES_MOST = 22, CS_STATES_MOST_OF_LAYER = 10 };
 
-/* The sums of the gradients of some weights behind a micro-batch, stage by stage and in their
- * order; returns how many there are. With Muon, which needs the sums of whole matrices, all are as
- * at stage 0. Behind the last one of a mini-batch each place gets the sum of its shard, or all of
- * it at stage 0, over all places; behind the others, of what is scattered each time, that of its
- * shard over the places that share the states. */
+/* Describes the exchanges that sum the gradients of some weights after a micro-batch, in their
+ * order, ZeRO stage by ZeRO stage; returns their number. After the last micro-batch of a mini-batch
+ * (`last`), each place gets the sum of its shard over all places; at stage 0, and with Muon, which
+ * needs sums of whole matrices, it gets the sum of everything. After other micro-batches, only
+ * gradients that are scattered each time are summed: each place gets the sum of its shard over the
+ * places that share the states. */
 uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool last,
                           cs_state_exchange made[CS_STATES_MOST]);
 
-/* The gathers that make divided weights whole: of stage 3 before they are used, and of stages 1 and
- * 2 after an update. */
+/* Describe the gathers of sharded weights: at stage 3 before they are used, at stages 1 and 2 after
+ * an update. They return the number of exchanges. */
 uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
                           cs_state_exchange made[CS_STATES_MOST]);
 uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
                                   cs_state_exchange made[CS_STATES_MOST]);
 
-/* Bytes of narrow copies that a place makes of weights at stage 3 when it has gathered them. */
+/* Returns the bytes of narrow copies that a place makes of weights at stage 3 after gathering
+ * them. */
 int64_t cs_states_cast(const cs_job *job, const cs_weights *weights);
 
 /* Whether a layer of a stage uses weights at stage 3 of an earlier layer of the stage, `*lender`.
- * What several layers use is of one unit in FSDP, its root, which stays gathered from a forward to
- * the end of its backward, and whose gradients are scattered when all of them are there
+ * In FSDP weights that several layers use belong to the root unit, which stays gathered from a
+ * forward to the end of its backward, and whose gradients are scattered when they are complete
  * (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard; _fully_shard/_fsdp_state.py,
  * _lazy_init: post_forward_mesh_info). */
 bool cs_states_borrows(const cs_job *job, uint32_t stage, uint32_t layer, uint32_t *lender);
 
-/* Whether some weights of a stage stay gathered from a forward to its backward: all of them with
- * `states.keep_gathered` or `gather_once`, or those that a later layer borrows. */
+/* Whether some weights of a stage stay gathered from a forward to its backward: all weights with
+ * `states.keep_gathered` or `gather_once`, otherwise those that a later layer borrows. */
 bool cs_states_keeps(const cs_job *job, uint32_t stage);
 
-/* Gradients of weights at this stage are scattered after each backward of a micro-batch, not once
- * per mini-batch. */
+/* Whether gradients of weights at this ZeRO stage are scattered after each backward of a
+ * micro-batch, instead of once per mini-batch. */
 bool cs_states_scatters_each(const cs_job *job, uint32_t zero);
 
-/* Gradients of divided weights, whole, that are scattered after each micro-batch. */
+/* Returns the bytes of full gradients of sharded weights that are scattered after each
+ * micro-batch. */
 int64_t cs_states_scattered(const cs_job *job, const cs_weights *weights);
 
-/* What a place sums, of so many bytes of gradients that a layer uses of another one's weights, with
- * the same place of the other's stage (ties.h). */
+/* Returns the bytes of gradients that a place sums with the same place of another stage, if a layer
+ * borrows weights with `bytes` bytes of gradients from that stage (ties.h). */
 int64_t cs_states_tied(const cs_job *job, uint32_t layer, int64_t bytes);
 
-/* Whether gradients at stages 0 to 2 are as many as are reduced together; those at stage 3 are
- * reduced at the end of their unit. */
+/* Whether there are enough gradients at stages 0 to 2 to fill a bucket. Gradients at stage 3 do not
+ * count: they are reduced at the end of their unit. */
 bool cs_states_fill_bucket(const cs_job *job, const cs_weights *ready);
 
-/* A unit is a run of layers: one that has weights at stage 3, which are gathered together, with
- * those without weights behind it; or layers between such ones, that have `states.bucket` bytes of
- * gradients or more. Without a bucket, gradients that are scattered after each micro-batch are one
- * layer's, so that they are never there of all layers. Units are counted from the end of a stage.
- * Returns the first layer of the unit of a stage that ends before layer `end`. */
+/* Returns the first layer of the unit of a stage that ends before layer `end`. A unit is either a
+ * layer with weights at stage 3, which are gathered together, plus the following layers without
+ * weights; or a run of layers in between with at least `states.bucket` bytes of gradients. Without
+ * a bucket, a unit has the gradients of one layer if they are scattered after each micro-batch, so
+ * that full gradients of all layers never exist at once. Units are counted from the end of a
+ * stage. */
 uint32_t cs_states_unit(const cs_job *job, uint32_t stage, uint32_t end);
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "schedules/pipeline.h"
 
-enum { CS_VEE_STAGES = 2 }; /* stages per device */
+enum { CS_VEE_STAGES = 2 }; /* number of stages per device */
 
-/* Mesh of such a schedule. */
+/* Mesh of schedules with V-shaped placement. */
 #define CS_VEE_MESH                                                                                \
     {                                                                                              \
         .pipeline = CS_LENGTH_RULE, .ranks = cs_vee_ranks, .n_stages = cs_vee_n_stages,            \
@@ -25,8 +25,8 @@ typedef struct cs_vee_list {
     cs_pipeline_step *steps;
 } cs_vee_list;
 
-/* Adds a pass of the device's first or second stage; does nothing if there is no such
- * micro-batch. */
+/* Adds a pass of the device's first or second stage; does nothing if the micro-batch does not
+ * exist. */
 void cs_vee_add(cs_vee_list *list, bool second, cs_kind kind, uint32_t micro_batch);
 
 /* Makes the task graph from lists that `fill` makes, one per device. Backwards may be split.
@@ -35,7 +35,7 @@ typedef void cs_vee_fill(cs_vee_list *list);
 CS_MUST_CHECK cs_status cs_vee_generate(const cs_job *job, cs_vee_fill *fill, bool pairs,
                                         cs_builder *builder, cs_error *error);
 
-/* Adds the peak of saved activations for every device: those of `at_once` micro-batches of one
+/* Adds the peak of saved activations for every device: the bytes of `at_once` micro-batches of one
  * stage, valid if `applies` and all stages keep the same number of bytes. `assumes` states this in
  * words. */
 CS_MUST_CHECK cs_status cs_vee_add_peaks(const cs_job *job, const cs_form *like, int64_t at_once,

@@ -3,9 +3,9 @@
  * stage is on the first device, whose backward can begin there at once.
  *
  * Every list has six passes per micro-batch. If they all take the same time, no device waits
- * between its first and last pass, with as many activations as the first stage of 1F1B: those of 2P
- * stages, or of P micro-batches on a device. F, I, W are a forward and the halves of a backward of
- * a device's first stage, F', I', W' those of its second stage:
+ * between its first and last pass, with as many activations as the first stage of 1F1B: activations
+ * of 2P stages, i.e. of P micro-batches on a device. F, I, W are a forward and the halves of a
+ * backward of a device's first stage, F', I', W' those of its second stage:
  *
  *   warm up   2(P - d) - 1 times F, then d times F' F, then P - d times F' I' W'
  *   steady    F I W F' I' W', at the end of the mini-batch without F, until all F' are done
@@ -121,12 +121,13 @@ static cs_time larger(cs_time a, cs_time b)
     return a > b ? a : b;
 }
 
-/* Idle time that is the same on all devices; false on overflow. */
+/* Computes the idle time, which is the same on all devices. Returns false on overflow. */
 static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, int64_t iterations,
                         cs_time *bubble)
 {
     const cs_time f = times->forward, b = times->input, w = times->weight;
-    cs_time once = larger(b - w, w), often = larger(b - f, 0), twice; /* once: w more */
+    /* `once` has w added here, which is subtracted below */
+    cs_time once = larger(b - w, w), often = larger(b - f, 0), twice;
     if (!cs_time_mul(larger(b - w, 0), 2, &twice))
         return false;
     once = cs_pipeline_add(b, once - w);
@@ -135,8 +136,8 @@ static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, int64_t i
            cs_time_mul(once, ranks - 1, bubble);
 }
 
-/* For f = b = w, the paper's result: the only idle time is that device d waits for d forwards at
- * the start. */
+/* Adds the paper's result for f = b = w: the only idle time is that device d waits for d forwards
+ * at the start. */
 static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     cs_pipeline_times times;
@@ -154,7 +155,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
         !cs_time_add(batch, updates, &makespan) ||
         !cs_time_mul(makespan, job->iterations, &makespan) ||
         !cs_time_add(makespan, bubble, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     const double whole = (double)batch + (double)bubble;
     const cs_form all = {.figure = CS_FIGURE_MAKESPAN,
                          .device = CS_NONE,

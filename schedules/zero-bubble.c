@@ -1,5 +1,5 @@
-/* ZB-H1 and ZB-H2: 1F1B with every backward split in two. The input's gradient, for which the
- * previous stage waits, is computed at once, and the weights' gradient later, when the device would
+/* ZB-H1 and ZB-H2: 1F1B with every backward split in two. The input's gradient is computed at once,
+ * because the previous stage waits for it, and the weights' gradient later, when the device would
  * be idle.
  *
  * Stage s computes r (P - 1 - s) forwards as warm-up, then alternately a forward and an input
@@ -49,9 +49,9 @@ static uint32_t at_once_h2(const cs_job *job, uint32_t stage, uint32_t replica)
     return smaller(2 * job->plan->n_stages - 1, job->micro_batches);
 }
 
-/* Order for a given reach. After the warm-up come rounds r = 0, 1, ...: a forward in the first
- * `forwards` rounds, an input gradient in the first M rounds, a weight gradient from round `late`
- * on. Rounds between these changes are all alike. */
+/* Returns the order for a given reach. After the warm-up come rounds r = 0, 1, ...: a forward in
+ * the first `forwards` rounds, an input gradient in the first M rounds, a weight gradient from
+ * round `late` on. Rounds between these changes are all alike. */
 static bool order_of_reach(uint32_t reach, const cs_pipeline_shape *shape, uint32_t stage,
                            uint32_t k, cs_pipeline_step *step)
 {
@@ -128,7 +128,7 @@ static cs_status add_h1_times(const cs_job *job, cs_forms *forms, cs_error *erro
     if (bubble < 0 || !cs_time_mul(bubble, P - 1, &bubble) ||
         !cs_time_mul(cs_pipeline_add(both, times.weight), M, &busy) ||
         !cs_time_add(busy, bubble, &batch))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     cs_form share = {.figure = CS_FIGURE_PIPELINE_BUBBLE,
                      .device = CS_NONE,
                      .fraction = batch > 0 ? (double)bubble / (double)batch : 0,
@@ -159,10 +159,10 @@ static cs_status h1_forms(const cs_job *job, const void *params, cs_forms *forms
     return cs_pipeline_add_peaks(job, at_once, "min(P, M) activations", source, forms, error);
 }
 
-/* The first stage takes M(f + b + w) + (P - 1)(f + b - 2w) per mini-batch, as in the paper's table
- * 2. The last backward leaves stage s and arrives at the first stage s b later. Stage s still has
- * 2s + 1 weight gradients to compute then, so it ends s(2w - b) later than the first stage, which
- * has one left. */
+/* Adds the makespan of ZB-H2. The first stage takes M(f + b + w) + (P - 1)(f + b - 2w) per
+ * mini-batch, as in the paper's table 2. The last backward leaves stage s and arrives at the first
+ * stage s b later. Stage s still has 2s + 1 weight gradients to compute then, so it ends s(2w - b)
+ * later than the first stage, which has one left. */
 static cs_status add_h2_times(const cs_job *job, cs_forms *forms, cs_error *error)
 {
     static const char assumes[] =
@@ -181,7 +181,7 @@ static cs_status add_h2_times(const cs_job *job, cs_forms *forms, cs_error *erro
         !cs_time_mul(makespan, job->iterations, &makespan) ||
         !cs_time_mul(larger(2 * times.weight - times.input, 0), P - 1, &skew) ||
         !cs_time_add(makespan, skew, &makespan))
-        return CS_OK; /* overflow: no closed form */
+        return CS_OK; /* the time overflows, so no closed form is added */
     return cs_forms_add(forms,
                         &(cs_form){.figure = CS_FIGURE_MAKESPAN,
                                    .device = CS_NONE,

@@ -45,7 +45,7 @@ static cs_status partition(const cs_chain *chain, uint32_t n_stages, uint32_t re
     return status;
 }
 
-/* Time of messages in both directions over a boundary between groups of q replicas. */
+/* Returns the time of messages in both directions over a boundary between groups of q replicas. */
 static double link_time(const cs_chain *chain, uint32_t boundary, uint32_t q)
 {
     double latency = 2 * (double)chain->latency, link = (double)cs_chain_link(chain, boundary);

@@ -18,7 +18,7 @@ static double *best_at(const table *t, uint32_t stages, uint32_t layers)
     return &t->best[(size_t)stages * t->columns + (layers - stages)];
 }
 
-/* Time of one activation and one gradient over the boundary before `layer`. */
+/* Returns the time of one activation and one gradient over the boundary before `layer`. */
 static double boundary_time(const table *t, uint32_t layer)
 {
     if (!t->of->communication || layer == 0)

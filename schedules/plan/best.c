@@ -59,7 +59,7 @@ typedef struct climb {
     cs_plan_answer *answer;
     cs_planned known; /* best plan of the lower rungs */
     cs_plan start;    /* the plan found with the least memory */
-    int64_t least;    /* that memory, bytes */
+    int64_t least;    /* memory of that plan, bytes */
 } climb;
 
 /* Runs the planner with its defaults, but with limits that do not depend on the machine. */
@@ -86,7 +86,7 @@ static cs_status run_planner(const climb *c, const cs_planner *planner, cs_plann
     return status;
 }
 
-/* Also returns CS_OK if no plan fits; `planned` is empty in that case. */
+/* Runs the planner. Also returns CS_OK if no plan fits; `planned` is empty in that case. */
 static cs_status plan_by(const climb *c, const cs_planner *planner, cs_planned *planned,
                          cs_error *error)
 {
@@ -94,7 +94,7 @@ static cs_status plan_by(const climb *c, const cs_planner *planner, cs_planned *
     cs_status status = run_planner(c, planner, planned, NULL);
     if (status == CS_OK || status == CS_LIMIT)
         return CS_OK;
-    return run_planner(c, planner, planned, error); /* run again for its message */
+    return run_planner(c, planner, planned, error); /* run again to get its message */
 }
 
 static cs_status descend_from(climb *c, const cs_planner *planner, cs_error *error)
@@ -114,9 +114,9 @@ static bool at_bound(const cs_local *l)
     return l->all.program.below <= l->bound;
 }
 
-/* Searches one rung: first what takes milliseconds, then what may take seconds. Each start may
- * examine a limited number of allocations; so may all kicks together, and the moves between integer
- * programs. */
+/* Searches one rung: first with methods that take milliseconds, then with methods that may take
+ * seconds. Each start may examine a limited number of allocations; so may all kicks together, and
+ * the moves between integer programs. */
 static cs_status search_rung(climb *c, cs_error *error)
 {
     cs_local *l = &c->local;
@@ -194,7 +194,7 @@ static cs_status least_contiguous(climb *c, cs_planned *planned, cs_error *error
     int64_t low = 0, all = 0, high;
     uint32_t n = chain->n_layers;
     if (__builtin_add_overflow(chain->sum_fixed[n], chain->sum_kept[n], &all))
-        all = INT64_MAX; /* all layers on one device */
+        all = INT64_MAX; /* bytes of all layers on one device */
     cs_status status = CS_OK;
     for (high = all; status == CS_OK && low < high;) {
         cs_planned tried;

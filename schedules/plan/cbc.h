@@ -32,8 +32,8 @@ typedef struct cs_cbc {
 #undef CS_CBC_MEMBER
 } cs_cbc;
 
-/* CS_FAILED if the library or a function is missing; the message names it. The library stays
- * loaded, so later calls are fast. */
+/* Loads the library. CS_FAILED if the library or a function is missing; the message names it. The
+ * library stays loaded, so later calls are fast. */
 CS_MUST_CHECK cs_status cs_cbc_load(cs_cbc *cbc, cs_error *error);
 
 #endif

@@ -7,7 +7,7 @@
 #include "sim/base/field.h"
 
 typedef struct cs_chain_rules {
-    uint32_t kept; /* cs_kept */
+    uint32_t kept; /* a cs_kept */
     double weight_copies;
     bool count_update, count_workspace;
 } cs_chain_rules;
@@ -35,7 +35,7 @@ extern const char *const cs_kept_names[]; /* in the order of cs_kept, NULL-termi
 /* Fields of cs_chain_rules; ended by {0}. */
 extern const cs_field cs_chain_fields[];
 
-/* Defaults of the table. */
+/* Default values of the table. */
 extern const cs_chain_rules cs_chain_default_rules;
 
 /* Copies the rules into the options of a chain. */

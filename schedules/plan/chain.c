@@ -27,7 +27,7 @@ typedef struct addend {
     int64_t weights, kept;
 } addend;
 
-/* Returns false if a time overflows. */
+/* Computes the contribution of a layer. Returns false if a time overflows. */
 static bool addend_of(const cs_chain_options *options, const cs_layer_sum *sum, addend *out)
 {
     cs_time backward = sum->backward_input, update = options->count_update ? sum->update : 0;

@@ -35,7 +35,7 @@ typedef enum cs_kept { CS_KEPT_FULL, CS_KEPT_LITERAL } cs_kept;
 /* Options for making a chain from a model. */
 typedef struct cs_chain_options {
     const cs_model *model;
-    uint32_t n_devices;     /* P */
+    uint32_t n_devices;     /* number of devices, P */
     uint32_t micro_samples; /* samples of a micro-batch, as in cs_model_sum */
     double speed;           /* speed of each device; > 0 */
     int64_t memory;         /* memory of each device, bytes; INT64_MAX: unlimited */
@@ -43,7 +43,7 @@ typedef struct cs_chain_options {
     double bandwidth;
     cs_time latency;
     cs_kept kept;
-    double weight_copies;   /* default 3 */
+    double weight_copies;   /* copies of the weights that a device holds; default 3 */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
     double other_ratio;     /* additional bytes per byte of weights that Muon does not update */
     /* whether the update's time counts as part of a backward; the paper omits it */
@@ -60,10 +60,10 @@ typedef struct cs_chain {
     double bandwidth; /* bandwidth and latency of a message, as given */
     cs_time latency;
     cs_time *sum_forward, *sum_backward;
-    int64_t *sum_weights; /* one copy of the weights, bytes */
+    int64_t *sum_weights; /* bytes of one copy of the weights */
     /* bytes that do not depend on active micro-batches: weights and their copies */
     int64_t *sum_fixed;
-    int64_t *sum_kept; /* bytes per active micro-batch */
+    int64_t *sum_kept; /* bytes of saved activations per active micro-batch */
     int64_t *boundary; /* size of the message, a_b, bytes; 0 at both ends */
     cs_time *message;  /* time of a_b over a link, one way; 0 at both ends */
     /* [q - 1]: loads of 1/q of a micro-batch, q <= n_devices; NULL if q does not divide it. The
@@ -71,14 +71,14 @@ typedef struct cs_chain {
     cs_time **sum_shared;
     /* progress of searches on this chain; NULL unless the caller sets it */
     const cs_progress *progress;
-    cs_arena arena; /* owns the arrays */
+    cs_arena arena; /* memory of the arrays */
 } cs_chain;
 
 /* Allowed on a zeroed struct. */
 void cs_chain_finish(cs_chain *chain);
 
-/* Errors: CS_OVERFLOW if a sum exceeds 2^61; CS_INVALID without a device, a layer or bandwidth;
- * CS_LIMIT if the largest workspace does not fit the memory. */
+/* Makes a chain. Errors: CS_OVERFLOW if a sum exceeds 2^61; CS_INVALID without a device, a layer or
+ * bandwidth; CS_LIMIT if the largest workspace does not fit the memory. */
 CS_MUST_CHECK cs_status cs_chain_make(const cs_chain_options *options, cs_chain *chain,
                                       cs_error *error);
 
@@ -97,7 +97,7 @@ static inline cs_time cs_chain_backward(const cs_chain *chain, uint32_t first, u
     return chain->sum_backward[end] - chain->sum_backward[first];
 }
 
-/* U(first, end): time of one micro-batch, forward and backward. */
+/* Returns U(first, end), the time of one micro-batch, forward and backward. */
 static inline cs_time cs_chain_load(const cs_chain *chain, uint32_t first, uint32_t end)
 {
     return cs_chain_forward(chain, first, end) + cs_chain_backward(chain, first, end);
@@ -109,7 +109,7 @@ static inline bool cs_chain_has_share(const cs_chain *chain, uint32_t q)
     return !chain->sum_shared || chain->sum_shared[q - 1];
 }
 
-/* Time per micro-batch of a stage with q replicas, ps. */
+/* Returns the time per micro-batch of a stage with q replicas, ps. */
 static inline double cs_chain_replicated_load(const cs_chain *chain, uint32_t first, uint32_t end,
                                               uint32_t q)
 {
@@ -118,14 +118,14 @@ static inline double cs_chain_replicated_load(const cs_chain *chain, uint32_t fi
     return (double)(chain->sum_shared[q - 1][end] - chain->sum_shared[q - 1][first]);
 }
 
-/* C(b): time of one micro-batch on the link of boundary b, both directions together. */
+/* Returns C(b), the time of one micro-batch on the link of boundary b, both directions together. */
 static inline cs_time cs_chain_link(const cs_chain *chain, uint32_t b)
 {
     return 2 * chain->message[b];
 }
 
-/* M(first, end, active): bytes of a stage with `active` active micro-batches whose boundaries are
- * both shared with other devices. */
+/* Returns M(first, end, active), the bytes of a stage with `active` active micro-batches whose
+ * boundaries are both shared with other devices. */
 static inline int64_t cs_chain_bytes(const cs_chain *chain, uint32_t first, uint32_t end,
                                      int64_t active)
 {

@@ -2,8 +2,8 @@
  *
  * Does a plan with period T exist? Stages are chosen from the last layer to the first. All that
  * matters of the later stages is the position in 1F1B*'s groups (groups.h), the paper's V. Joining
- * preserves the order of V, and a larger V never means fewer active micro-batches. So of all plans
- * of layers [k, L) in p stages, only the one with the smallest V is kept:
+ * preserves the order of V, and a larger V never means fewer active micro-batches. So for layers
+ * [k, L) in p stages, only the plan with the smallest V is kept:
  *     V(p, k) = min over e > k of (V(p - 1, e) (+) C(e)) (+) U(k, e),
  *               U(k, e) <= T, C(e) <= T, and M(k, e, group) <= memory.
  * This is exact and takes O(P L^2).
@@ -11,8 +11,8 @@
  * Which T? If a plan works with T, it works with T + 1: a longer period moves no resource to a
  * later group. (By induction from the last resource: with the longer period a resource joined an
  * earlier group, or the same group, which began no further down the chain.) So bisection over whole
- * picoseconds finds the optimum with at most 61 such programs. The sums of neighbouring U and C at
- * which groups change, of which there are exponentially many, need not be listed.
+ * picoseconds finds the optimum with at most 61 such programs. Groups change at sums of
+ * neighbouring U and C; there are exponentially many, but they need not be listed.
  */
 #include "schedules/plan/groups.h"
 #include "schedules/plan/planner.h"
@@ -69,7 +69,7 @@ static uint32_t stages_for(search *s, cs_time period)
     return 0;
 }
 
-/* Bounds of the period. No plan is faster than `low`: the largest layer, or the load over the
+/* Finds bounds of the period. No plan is faster than `low`: the largest layer, or the load over the
  * devices. Every plan that fits with any period also fits with `high`, where all loads and links
  * are in one group. */
 static cs_status limits(const cs_chain *chain, cs_time *low, cs_time *high, cs_error *error)
@@ -112,7 +112,7 @@ static cs_status make_plan(search *s, uint32_t n_stages, cs_plan *plan, cs_error
     return cs_plan_pipeline(cuts, n_stages, plan, error);
 }
 
-/* Reports how much memory is needed: the least with which any plan exists. */
+/* Reports the least memory that allows a plan. */
 static cs_status nothing_fits(search *s, cs_time period, cs_error *error)
 {
     int64_t has = s->chain.memory, low = has > 0 ? has : 0, high = INT64_MAX;

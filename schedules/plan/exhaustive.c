@@ -20,8 +20,8 @@ typedef struct enumeration {
     cs_error *error;
 } enumeration;
 
-/* Assigns `stage` and all later stages to devices, of which `used` have a stage already. Devices
- * are equal, so the next new device is always number `used`. */
+/* Assigns `stage` and all later stages to devices; `used` devices have a stage already. Devices are
+ * equal, so the next new device is always number `used`. */
 static cs_status place(enumeration *e, uint32_t stage, uint32_t n_stages, uint32_t used)
 {
     bool better;

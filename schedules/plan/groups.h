@@ -30,9 +30,10 @@ static inline cs_load_group cs_load_group_join(cs_load_group before, cs_time loa
     return (cs_load_group){load, before.group + 1};
 }
 
-/* The order of V. Joining preserves it: a <= b implies join(a, y) <= join(b, y). In one group, b
- * opens the next group whenever a does, or stays and has more, or opens it alone. If a is in an
- * earlier group, a reaches at most (y, a.group + 1), and b at least (b.used + y, a.group + 1). */
+/* Whether a is before b in the order of V. Joining preserves it: a <= b implies join(a, y) <=
+ * join(b, y). In one group, b opens the next group whenever a does, or stays and has more, or opens
+ * it alone. If a is in an earlier group, a reaches at most (y, a.group + 1), and b at least (b.used
+ * + y, a.group + 1). */
 static inline bool cs_load_group_less(cs_load_group a, cs_load_group b)
 {
     return a.group != b.group ? a.group < b.group : a.used < b.used;

@@ -23,7 +23,7 @@ typedef struct cs_local {
     cs_plan_search all;       /* the best of all descents */
     cs_time bound;            /* lower bound of the chain; a descent ends at this period */
     uint64_t left;            /* allocations that may still be examined */
-    cs_allocation now, trial; /* each has room for n_layers stages */
+    cs_allocation now, trial; /* current and tried allocation; each has room for n_layers stages */
     cs_allocation least;      /* allocation that needs all.need bytes */
     double spread;            /* spread of the loads in `now` */
     struct cs_local_move *moves;
@@ -32,7 +32,8 @@ typedef struct cs_local {
     cs_arena arena;
 } cs_local;
 
-/* cs_local_finish is allowed on a zeroed struct. `chain` must outlive the search. */
+/* Creates a search; cs_local_finish is allowed on a zeroed struct. `chain` must outlive the
+ * search. */
 CS_MUST_CHECK cs_status cs_local_init(cs_local *local, const cs_chain *chain, cs_error *error);
 void cs_local_finish(cs_local *local);
 

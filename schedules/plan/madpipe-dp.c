@@ -28,13 +28,13 @@ typedef struct label {
     cs_time worst;      /* the largest load so far, or the target period */
     uint32_t n_special; /* number of stages on the special device; fewer are preferred */
     uint32_t end;       /* end of the stage chosen last; NONE at the start */
-    uint32_t parent;    /* label that this one extends */
+    uint32_t parent;    /* number of the label that this label extends */
     bool special;       /* whether the special device holds that stage */
     bool dominated;
 } label;
 
 typedef struct slot {
-    uint32_t label; /* NONE: empty slot */
+    uint32_t label; /* number of the label; NONE: the slot is empty */
     uint32_t hash;  /* hash of the label's state; tells most states apart without reading them */
 } slot;
 
@@ -43,7 +43,7 @@ typedef struct layer {
     label *labels;
     uint32_t n, capacity;
     slot *slots;
-    uint32_t n_slots; /* a power of two, or 0 */
+    uint32_t n_slots; /* number of slots: a power of two, or 0 */
 } layer;
 
 typedef struct search {
@@ -60,9 +60,9 @@ typedef struct search {
     /* [l * buckets + b]: minimum bytes that layers [0, l) keep in addition to `group` times the
      * bytes they keep per micro-batch */
     double *extra;
-    layer *layers;   /* [n_layers + 1] */
+    layer *layers;   /* labels by number of remaining layers, [n_layers + 1] */
     uint32_t *least; /* scratch of `dominate` for the current layer */
-    bool no_memory;  /* memory of the computer ran out */
+    bool no_memory;  /* whether the computer's memory ran out */
 } search;
 
 /* ---- grids ---- */
@@ -101,8 +101,8 @@ static cs_time loads_of(const cs_chain *chain)
     return cs_chain_load(chain, 0, chain->n_layers);
 }
 
-/* Bytes that no allocation exceeds on one device, or the memory if that is smaller. A delay is less
- * than twice the sum of its loads, and each rounding adds less than one group. */
+/* Returns bytes that no allocation exceeds on one device, or the memory if that is smaller. A delay
+ * is less than twice the sum of its loads, and each rounding adds less than one group. */
 static int64_t most_bytes(const search *s, cs_time total)
 {
     const cs_chain *chain = s->chain;
@@ -144,7 +144,7 @@ static int64_t active(const search *s, delay v, cs_time load)
     return groups > 1 ? groups : 1;
 }
 
-/* M(k, l, g) without the buffers before the stage; it increases as k falls. INT64_MAX if it
+/* Returns M(k, l, g) without the buffers before the stage; it increases as k falls. INT64_MAX if it
  * overflows 64 bits. */
 static int64_t bytes_behind(const cs_chain *chain, uint32_t first, uint32_t end, int64_t micro)
 {
@@ -170,7 +170,7 @@ static double extra_of(const search *s, uint32_t end, cs_time fill)
     return bytes;
 }
 
-/* A layer i before l will be in a stage with at least ceil((V + U(i,l)) / T) active
+/* Fills `extra`: a layer i before l will be in a stage with at least ceil((V + U(i,l)) / T) active
  * micro-batches. */
 static bool make_extra(search *s)
 {
@@ -195,8 +195,9 @@ static bool loads_exceed(const search *s, uint32_t end, const state *at)
     return load > devices * most * slack;
 }
 
-/* Upper bound of the memory saved by charging layers with g - 1: the bytes they keep of one
- * micro-batch, which are in the special device's memory for `group` - 1 or more micro-batches. */
+/* Returns an upper bound of the memory saved by charging layers with g - 1: the bytes they keep of
+ * one micro-batch, which are in the special device's memory for `group` - 1 or more
+ * micro-batches. */
 static double saving(const search *s, double kept, int64_t group, double room)
 {
     if (s->options->special != CS_MADPIPE_OPTIMISTIC)
@@ -238,7 +239,7 @@ static uint32_t hash_of(const state *at)
     return (uint32_t)cs_hash_bytes(at, sizeof(*at), 0);
 }
 
-/* Slot that holds the state, or the free slot for it. */
+/* Returns the slot that holds the state, or the free slot for it. */
 static slot *slot_of(const layer *of, const state *at, uint32_t hash)
 {
     uint32_t i = hash & (of->n_slots - 1);
@@ -328,7 +329,7 @@ static cs_time larger(cs_time a, cs_time b)
 typedef struct stage {
     uint32_t first, end, parent;
     cs_time load;
-    int64_t normal_bytes, special_bytes; /* -1: impossible */
+    int64_t normal_bytes, special_bytes; /* bytes on each kind of device; -1: impossible */
     delay before;
 } stage;
 
@@ -356,7 +357,7 @@ static void place(search *s, const label *from, const stage *of, bool special)
     put(s, of->first, &next);
 }
 
-/* Bytes on the special device with all its stages; -1 if they do not fit. */
+/* Returns the bytes on the special device with all its stages; -1 if they do not fit. */
 static int64_t special_bytes(const search *s, const label *from, const stage *of, int64_t micro)
 {
     if (s->options->special == CS_MADPIPE_NONE ||
@@ -460,9 +461,9 @@ static void clear(const search *s, const state *most)
             memset(least_at(s, left, load, 0), 0xff, width * sizeof(*s->least));
 }
 
-/* Removes labels dominated by a label that is no worse in any respect: every sum, join and rounding
- * is monotonic. Only one candidate is compared per label. The last cell of a row represents
- * everything beyond it and is not a candidate itself. */
+/* Removes labels dominated by another label, i.e. not better in any respect: every sum, join and
+ * rounding is monotonic. Only one candidate is compared per label. The last cell of a row
+ * represents everything beyond it and is not a candidate itself. */
 static void dominate(search *s, const layer *of)
 {
     state most = {0};

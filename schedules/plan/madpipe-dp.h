@@ -44,34 +44,34 @@ typedef enum cs_madpipe_special {
 
 typedef struct cs_madpipe_options {
     uint32_t loads, memories, delays; /* number of grid values of t, m and V; >= 2 */
-    uint32_t rounding;                /* cs_madpipe_rounding */
-    uint32_t special;                 /* cs_madpipe_special */
-    uint32_t iterations;              /* K of algorithm 1; >= 1 */
-    uint32_t scan;                    /* additional target periods to try */
+    uint32_t rounding;                /* a cs_madpipe_rounding */
+    uint32_t special;                 /* a cs_madpipe_special */
+    uint32_t iterations;              /* number of iterations, K of algorithm 1; >= 1 */
+    uint32_t scan;                    /* number of additional target periods to try */
 } cs_madpipe_options;
 
 /* Stages in the order of the chain; devices are numbered in order of first use. */
 typedef struct cs_madpipe_allocation {
-    cs_plan plan;     /* without stages: no allocation */
+    cs_plan plan;     /* the plan; without stages: there is no allocation */
     cs_time promised; /* the larger of the target period and the largest load */
-    cs_time target;   /* target period of this allocation */
+    cs_time target;   /* target period that gave this allocation */
 } cs_madpipe_allocation;
 
-/* Counters of a search. */
+/* Counters of the work of a search. */
 typedef struct cs_madpipe_work {
-    uint64_t labels; /* states kept */
-    uint64_t stages; /* stages tried */
+    uint64_t labels; /* number of states kept */
+    uint64_t stages; /* number of stages tried */
 } cs_madpipe_work;
 
 /* Allowed on a zeroed struct. */
 void cs_madpipe_allocation_finish(cs_madpipe_allocation *allocation);
 
-/* Sum of U and all C of the chain, the upper end of target periods. CS_OVERFLOW if delays within
- * the search would overflow 64 bits. */
+/* Computes the sum of U and all C of the chain, the upper end of target periods. CS_OVERFLOW if
+ * delays within the search would overflow 64 bits. */
 CS_MUST_CHECK cs_status cs_madpipe_total(const cs_chain *chain, cs_time *total, cs_error *error);
 
-/* MadPipe-DP for one target period > 0. The allocation has no stages if none fits the memory. Adds
- * to `work`. */
+/* Runs MadPipe-DP for one target period > 0. The allocation has no stages if none fits the memory.
+ * Adds to `work`. */
 CS_MUST_CHECK cs_status cs_madpipe_dp(const cs_chain *chain, const cs_madpipe_options *options,
                                       cs_time target, cs_madpipe_allocation *allocation,
                                       cs_madpipe_work *work, cs_error *error);
@@ -86,7 +86,7 @@ typedef struct cs_madpipe_allocations {
 
 void cs_madpipe_allocations_finish(cs_madpipe_allocations *found);
 
-/* Algorithm 1: bisection of target periods between U/P and U + sum of C. A target without an
+/* Runs algorithm 1: bisection of target periods between U/P and U + sum of C. A target without an
  * allocation, or with loads above it, is too small; if a target holds, no larger target promises
  * less. Results are not monotonic in the target because the grids depend on it, so the best over
  * all iterations counts. Then tries `scan` targets spread evenly between U/P and the best period.

@@ -50,8 +50,8 @@ static cs_status try_target(const cs_chain *chain, const cs_madpipe_options *opt
     return cs_error_no_memory(error);
 }
 
-/* Bisects the targets [low, *high). A target that promises p leaves the targets below p, and, if p
- * exceeds it, those above it. Sets *high to the smallest promised period. */
+/* Bisects the targets [low, *high). After a target that promises p, the targets below p remain and,
+ * if p exceeds the target, the targets above it. Sets *high to the smallest promised period. */
 static cs_status bisect(const cs_chain *chain, const cs_madpipe_options *options, cs_time low,
                         cs_time *high, cs_madpipe_allocations *found, cs_error *error)
 {

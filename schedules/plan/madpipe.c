@@ -72,7 +72,7 @@ static bool contiguous(const cs_plan *plan)
 }
 
 typedef struct outcome {
-    cs_planned best;    /* period 0: none yet */
+    cs_planned best;    /* best plan so far; period 0: none yet */
     uint32_t undecided; /* allocations whose integer program ran out of time */
 } outcome;
 
@@ -131,9 +131,9 @@ static cs_status program(const cs_chain *chain, const madpipe_params *params,
     return status;
 }
 
-/* 1F1B* is optimal if each device holds one run of layers. The integer program is needed only if a
- * device holds several runs, or if the first phase split a run, whose parts may need less
- * memory. */
+/* Makes the best pattern of an allocation. 1F1B* is optimal if each device holds one run of layers.
+ * The integer program is needed only if a device holds several runs, or if the first phase split a
+ * run, whose parts may need less memory. */
 static cs_status schedule(const cs_chain *chain, const madpipe_params *params,
                           const cs_madpipe_allocation *of, outcome *so_far, cs_error *error)
 {

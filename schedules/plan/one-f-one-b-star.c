@@ -1,8 +1,8 @@
 #include "schedules/plan/groups.h"
 #include "schedules/plan/pattern.h"
 
-/* Load of a resource: resource 2s is stage s, resource 2s + 1 the link after it. Between two stages
- * of one device there is no message: load 0, which changes no group. */
+/* Returns the load of a resource: resource 2s is stage s, resource 2s + 1 the link after it. Two
+ * stages of one device exchange no message: load 0, which changes no group. */
 static cs_time load_of(const cs_chain *chain, const cs_plan *plan, uint32_t resource)
 {
     uint32_t stage = resource / 2;

@@ -31,7 +31,7 @@ static const cs_field operation_field = {"operation", CS_FIELD_OBJECT, .of = ope
 
 typedef struct pattern_fields {
     int64_t period;
-    cs_list operations; /* points to operation_fields */
+    cs_list operations; /* entries: pointers to operation_fields */
 } pattern_fields;
 
 static const cs_field pattern_table[] = {
@@ -86,7 +86,7 @@ cs_status cs_pattern_add_json(cJSON *root, const cs_plan *plan, const cs_pattern
 typedef struct reading {
     const cs_plan *plan;
     cs_pattern pattern;
-    bool *seen; /* per operation */
+    bool *seen; /* per operation: whether the file has it */
     cs_arena arena;
 } reading;
 

@@ -83,7 +83,8 @@ static void add_pairs(cs_order *order)
     }
 }
 
-/* Weights and buffers of a stage. A boundary within one device needs no buffer. */
+/* Returns the bytes of a stage's weights and buffers. A boundary within one device needs no
+ * buffer. */
 static wide fixed_bytes(const cs_order *order, uint32_t stage)
 {
     const cs_chain *chain = order->chain;
@@ -122,7 +123,7 @@ static void add_devices(cs_order *order)
 
 /* ---- the constraint graph ---- */
 
-/* x_v >= x_u + time + laps T */
+/* An arc of the graph: x_v >= x_u + time + laps T. */
 typedef struct arc {
     uint32_t u, v;
     cs_time time;
@@ -231,8 +232,8 @@ static cs_time larger(cs_time a, cs_time b)
     return a > b ? a : b;
 }
 
-/* Bytes of a device's activations when its stage i (an index into order->stages) starts a forward,
- * if micro-batches are processed one after the other. */
+/* Returns the bytes of a device's activations when its stage i (an index into order->stages) starts
+ * a forward, if micro-batches are processed one after the other. */
 static wide least_kept(const cs_order *order, const cs_order_device *device, uint32_t i)
 {
     wide kept = 0;
@@ -257,7 +258,8 @@ int64_t cs_order_need(const cs_order *order, uint32_t *device)
     return most < INT64_MAX ? (int64_t)most : INT64_MAX;
 }
 
-/* Bytes of activations of all stages of the device at the start of a stage's forward. */
+/* Returns the bytes of activations of all stages of the device at the start of a stage's
+ * forward. */
 static wide kept_at(const cs_order *order, const cs_order_device *device, uint32_t stage)
 {
     uint32_t now = op_of(order, stage, CS_PATTERN_FORWARD);
@@ -310,7 +312,7 @@ int64_t cs_order_most_active(const cs_order *order, uint32_t stage)
     return room < 0 ? 0 : (int64_t)(room / order->kept[stage]);
 }
 
-/* Minimum time from the start of the stage's forward to the end of its backward. */
+/* Returns the minimum time from the start of the stage's forward to the end of its backward. */
 static cs_time span(const cs_order *order, uint32_t stage)
 {
     return order->before[op_of(order, stage, CS_PATTERN_BACKWARD) + 1] -
@@ -424,8 +426,7 @@ static uint32_t relax(graph *g, cs_time period)
 }
 
 /* Finds earliest times from the first operation by Bellman-Ford; the chain reaches all others.
- * Returns n_ops, or an operation from which `last` leads back to a cycle that needs a longer
- * period. */
+ * Returns n_ops, or an operation whose `last` leads back to a cycle that needs a longer period. */
 static uint32_t earliest(const cs_order *order, graph *g, cs_time period)
 {
     for (uint32_t o = 0; o < g->n_ops; o++) {
@@ -438,7 +439,7 @@ static uint32_t earliest(const cs_order *order, graph *g, cs_time period)
     return moved;
 }
 
-/* Period needed by the cycle that leads to `op`; 0 if none suffices. */
+/* Returns the period needed by the cycle that leads to `op`; 0 if none suffices. */
 static cs_time cycle_ratio(const graph *g, uint32_t op)
 {
     for (uint32_t i = 0; i < g->n_ops; i++)
@@ -495,7 +496,8 @@ static int64_t laps_between(const cs_order_pair *pair, wide x_u, wide x_v, cs_ti
     return laps;
 }
 
-/* Operations without duration come first among those with the same start. */
+/* Whether an operation comes before another one: by start, and operations without duration first if
+ * the starts are equal. */
 static bool starts_before(const cs_order_op *op, const cs_pattern_op *at,
                           const cs_pattern_op *other)
 {
@@ -535,8 +537,8 @@ cs_status cs_order_pattern(const cs_order *order, cs_time period, cs_pattern *pa
 
 /* ---- a construction ---- */
 
-/* How far operation o at x has to move, later or earlier, to clear operation u; 0 if they do not
- * overlap. */
+/* Returns how far operation o at x has to move, later or earlier, to clear operation u; 0 if they
+ * do not overlap. */
 static cs_time clash(const cs_order *order, uint32_t o, cs_time x, uint32_t u, cs_time period,
                      bool later)
 {

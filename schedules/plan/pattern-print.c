@@ -18,7 +18,7 @@ static char *bytes_text(int64_t bytes, char text[CS_UNITS_TEXT_BYTES])
     return cs_units_format((double)bytes, CS_QUANTITY_BYTES, 4, text, CS_UNITS_TEXT_BYTES);
 }
 
-/* "12.5 ms +3", or "-" */
+/* Writes the start and shift of an operation: "12.5 ms +3", or "-". */
 static char *op_text(const cs_plan *plan, const cs_pattern *pattern, uint32_t stage,
                      cs_pattern_kind kind, char text[CELL_BYTES])
 {
@@ -82,7 +82,7 @@ static uint32_t column_of(cs_time time, cs_time period)
     return (uint32_t)((double)time / (double)period * GANTT_COLUMNS);
 }
 
-/* "|F2+3====": a bar where it starts, then what it is, as far as there is room. */
+/* Draws a box as "|F2+3====": a bar at its start, then its label as far as it fits. */
 static void draw_box(const cs_pattern_box *box, cs_time period, char line[GANTT_COLUMNS + 1])
 {
     static const char letters[CS_PATTERN_KINDS] = {'F', 'B', '>', '<'};

@@ -9,7 +9,7 @@ void cs_pattern_rows_finish(cs_pattern_rows *rows)
     *rows = (cs_pattern_rows){0};
 }
 
-/* A box, and the row that it belongs to. */
+/* A box and its row. */
 typedef struct entry {
     cs_pattern_row row;
     cs_pattern_box box;
@@ -37,7 +37,8 @@ static cs_pattern_row row_of(const cs_plan *plan, uint32_t stage, cs_pattern_kin
     return a < b ? (cs_pattern_row){a, b} : (cs_pattern_row){b, a};
 }
 
-/* Adds none, one or two. A device is shown even where its stages take no time; a link is not. */
+/* Adds no entry, one, or two. A device gets a row even if its stages take no time; a link does
+ * not. */
 static size_t add_op(const cs_chain *chain, const cs_plan *plan, const cs_pattern *pattern,
                      uint32_t stage, cs_pattern_kind kind, entry *entries)
 {

@@ -77,7 +77,8 @@ int64_t cs_pattern_active(const cs_chain *chain, const cs_plan *plan, const cs_p
 {
     const cs_pattern_op *ops = &pattern->ops[(size_t)stage * CS_PATTERN_KINDS];
     const cs_pattern_op *forward = &ops[CS_PATTERN_FORWARD], *backward = &ops[CS_PATTERN_BACKWARD];
-    /* what the time is more than the difference of the shifts: above -period */
+    /* time from the start of the forward to the end of the backward, minus the difference of their
+     * shifts; > -period */
     cs_time more = backward->start - forward->start +
                    cs_pattern_duration(chain, plan, stage, CS_PATTERN_BACKWARD);
     int64_t periods = more / pattern->period + (more % pattern->period > 0);

@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Improvements below this part of the period are not looked for: CBC counts in doubles. */
+/* Improvements smaller than this fraction of the period are not searched for, because CBC computes
+ * in doubles. */
 static const double resolution = 1e-6;
 
-static const double infinite = 1e50; /* to CBC: no limit */
+static const double infinite = 1e50; /* value that means "no limit" to CBC */
 
 /* CBC 2.10 keeps its command line in globals, so one program is solved at a time. */
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
@@ -21,7 +22,7 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
  * becomes d / lower, in units of T: (d / lower) tau. */
 typedef struct program {
     cs_order *order;
-    cs_time lower, below; /* lower <= T < below */
+    cs_time lower, below; /* range of the period T: lower <= T < below */
     cs_cbc cbc;
     Cbc_Model *model;
 } program;
@@ -51,8 +52,9 @@ static void add_row(const program *p, double low, int n, const int *columns,
     p->cbc.setRowLower(p->model, row, low);
 }
 
-/* What follows waits for what is before it; and not for a whole period more, for then all before it
- * could be done a period later, which changes nothing but the memory, for the better. */
+/* Adds the rows of the chain: each operation starts after the previous one has ended, and less than
+ * a whole period later. If it waited longer, all earlier operations could run one period later; the
+ * period would stay the same, and the memory would not grow. */
 static void add_chain(const program *p)
 {
     for (uint32_t o = 0; o + 1 < p->order->n_ops; o++) {
@@ -81,8 +83,8 @@ typedef struct memory_row {
     double right;
 } memory_row;
 
-/* Stage s has k(F_s, now) - k(B_s, now) active micro-batches when `now` starts: adds one of the two
- * laps, that of pair i. */
+/* Adds the laps of pair i to a row of memory. When `now` starts, stage s has k(F_s, now) - k(B_s,
+ * now) active micro-batches; the pair has one of the two terms. */
 static void add_laps(const program *p, memory_row *row, uint32_t i, uint32_t now, double unit)
 {
     const cs_order_pair *pair = &p->order->pairs[i];
@@ -126,8 +128,9 @@ static bool add_memories(const program *p)
     return done;
 }
 
-/* The most that k(u, v) can be. From the chain: each step waits less than a period. From the
- * memory: of a stage whose forward and backward enclose both. */
+/* Returns an upper limit of k(u, v). From the chain: each operation waits less than a period. From
+ * the memory: a stage whose forward and backward enclose u and v has a limited number of active
+ * micro-batches. */
 static double most_laps(const program *p, const cs_order_pair *pair)
 {
     const cs_order *order = p->order;
@@ -175,8 +178,8 @@ static void configure(const program *p, const cs_program_options *options)
     p->cbc.setParameter(p->model, "threads", "0");
     p->cbc.setParameter(p->model, "primalTolerance", "1e-9");
     p->cbc.setParameter(p->model, "integerTolerance", "1e-7");
-    /* CLP's default, steepest edge, can end the program: an assertion of its own does not hold
-     * where a reduced cost is rounded to 0 */
+    /* CLP's default rule, steepest edge, can abort the process: one of its own assertions fails if
+     * a reduced cost is rounded to 0 */
     p->cbc.setParameter(p->model, "primalPivot", "dantzig");
     p->cbc.setAllowableGap(p->model, 0);
     char seconds[32];
@@ -189,8 +192,8 @@ static void configure(const program *p, const cs_program_options *options)
 
 /* ---- what CBC found, exactly ---- */
 
-/* Takes the laps of CBC's solution; the period is that of these laps. False when it has none, or
- * only one within its tolerances and not in whole numbers. */
+/* Takes the laps of CBC's solution, and computes their period. Returns false if CBC has no
+ * solution, or only one that holds within its tolerances but not in whole numbers. */
 static bool take_solution(const program *p, cs_time *period)
 {
     const double *solution = p->cbc.bestSolution(p->model);
@@ -202,7 +205,7 @@ static bool take_solution(const program *p, cs_time *period)
     return cs_order_fits(p->order) && cs_order_tighten(p->order, period);
 }
 
-/* Looks for a period in [lower, below). */
+/* Searches for a period in [lower, below). */
 static cs_status solve(program *p, const cs_program_options *options, cs_time *period,
                        cs_program_end *end, cs_error *error)
 {
@@ -230,8 +233,8 @@ static cs_status solve(program *p, const cs_program_options *options, cs_time *p
 
 /* ---- all together ---- */
 
-/* Makes the pattern of the times in `order`, and keeps it if it is valid. That is what it is for:
- * it may be refused only where models end in layers without any time. */
+/* Makes the pattern of the times in `order`, and keeps it if it is valid. It can be invalid only if
+ * the model ends in layers that take no time. */
 static cs_status keep(const cs_order *order, cs_time period, cs_pattern *best, cs_error *error)
 {
     cs_pattern pattern;
@@ -246,13 +249,13 @@ static cs_status keep(const cs_order *order, cs_time period, cs_pattern *best, c
     return status == CS_LIMIT ? CS_OK : cs_error_no_memory(error);
 }
 
-/* `best` has a pattern already, or period 0; CBC looks for a better one. */
+/* Lets CBC search for a better pattern than `best`, which may have period 0 (no pattern yet). */
 static cs_status improve(cs_order *order, cs_time lower, const cs_program_options *options,
                          cs_pattern *best, cs_program_end *end, cs_error *error)
 {
     program p = {.order = order, .lower = lower};
     p.below = best->period > 0 ? best->period : options->below;
-    if (p.below == CS_TIME_MAX) /* one micro-batch after the other */
+    if (p.below == CS_TIME_MAX) /* the limit is the time of one micro-batch after the other */
         p.below = order->before[order->n_ops] + 2;
     cs_time period;
     bool had = best->period > 0;

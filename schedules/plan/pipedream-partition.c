@@ -4,20 +4,20 @@
 
 #include <stdlib.h>
 
-/* In step with cs_memory_rule. */
+/* Names in the order of cs_memory_rule. */
 static const char *const rule_names[] = {"depth", "all", "original", NULL};
 
-static const int64_t none = INT64_MAX; /* of a value: worse than all */
+static const int64_t none = INT64_MAX; /* value that is worse than all others */
 
-/* least[r][l]: the least possible maximum over the layers from l on, in r stages. Rows of
- * n_layers + 1. A maximum of times, or, when no partition fits, of bytes. */
+/* least[r][l]: the least possible maximum over the layers from l on, in r stages; rows of n_layers
+ * + 1. The maximum of times, or of bytes if no partition fits. */
 typedef struct table {
     const cs_chain *chain;
     cs_memory_rule rule;
     bool bytes;
     uint32_t most_stages;
     int64_t *least;
-    uint32_t *cuts; /* of the best partition */
+    uint32_t *cuts; /* cuts of the best partition */
     uint32_t n_stages;
     int64_t maximum;
 } table;
@@ -51,7 +51,8 @@ int64_t cs_pipedream_bytes(const cs_chain *chain, cs_memory_rule rule, uint32_t 
                                                                                          : bytes;
 }
 
-/* Of stage i of n, [first, end), and the boundary behind it. */
+/* Returns the value of stage i of n, with layers [first, end): the larger of its load and its next
+ * boundary's messages, or its bytes if `bytes` is set. */
 static int64_t value_of(const table *t, uint32_t n, uint32_t i, uint32_t first, uint32_t end)
 {
     int64_t bytes = cs_pipedream_bytes(t->chain, t->rule, n, i, first, end);
@@ -62,8 +63,8 @@ static int64_t value_of(const table *t, uint32_t n, uint32_t i, uint32_t first, 
     return larger(cs_chain_load(t->chain, first, end), cs_chain_link(t->chain, end));
 }
 
-/* Row `left` for partitions into n stages: the stage that starts at each layer is the one of which
- * `left` are left. */
+/* Fills row `left`: for each layer, partitions the layers from it on into the last `left` of n
+ * stages. */
 static void fill_row(const table *t, uint32_t n, uint32_t left)
 {
     uint32_t n_layers = t->chain->n_layers;
@@ -80,7 +81,7 @@ static void fill_row(const table *t, uint32_t n, uint32_t left)
     }
 }
 
-/* The shortest stages from the first one on that stay within the maximum. */
+/* Chooses the shortest stages that stay within the maximum, from the first stage on. */
 static void choose(table *t, uint32_t n)
 {
     t->n_stages = n;
@@ -94,7 +95,8 @@ static void choose(table *t, uint32_t n)
     }
 }
 
-/* Rows are the same for all numbers of stages where the rule counts from the last stage on. */
+/* Fills all rows, and chooses the best partition. If the rule counts from the last stage, rows are
+ * the same for all numbers of stages. */
 static void search(table *t)
 {
     uint32_t n_layers = t->chain->n_layers;
@@ -111,7 +113,7 @@ static void search(table *t)
     }
 }
 
-/* What is missing in the partition whose fullest device has the least. */
+/* Reports the missing memory of the partition whose fullest device needs the least. */
 static cs_status say_what_is_missing(table *t, cs_error *error)
 {
     t->bytes = true;
@@ -135,7 +137,7 @@ static cs_status say_what_is_missing(table *t, cs_error *error)
 
 static cs_status check_effort(const table *t, cs_error *error)
 {
-    static const double most_steps = 1e10; /* half a minute */
+    static const double most_steps = 1e10; /* takes about half a minute */
     double layers = t->chain->n_layers, stages = t->most_stages;
     double rows = t->rule == CS_MEMORY_ORIGINAL ? stages * stages / 2 : stages;
     if (rows * layers * layers / 2 <= most_steps)

@@ -10,7 +10,7 @@ enum { SCHEMA_VERSION = 1 };
 
 typedef struct stage_fields {
     uint32_t first_layer, last_layer;
-    cs_list devices; /* uint32_t */
+    cs_list devices; /* entries: uint32_t */
     const char *first_name, *last_name;
 } stage_fields;
 
@@ -36,8 +36,8 @@ static const cs_field stage_field = {"stage", CS_FIELD_OBJECT, .of = stage_table
 typedef struct file_fields {
     uint32_t schema_version;
     const char *model;
-    cs_list stages;       /* pointers to stage_fields */
-    const cJSON *pattern; /* of another reader (pattern.h) */
+    cs_list stages;       /* entries: pointers to stage_fields */
+    const cJSON *pattern; /* read by cs_pattern_read (pattern.h) */
 } file_fields;
 
 static const cs_field file_table[] = {
@@ -91,7 +91,7 @@ cJSON *cs_plan_json(const cs_plan *plan, const cs_model *model)
     return NULL;
 }
 
-/* Appends a stage, for which there is room. */
+/* Appends a stage; the plan has room for it. */
 static cs_status add_stage(const stage_fields *fields, const cs_json_place *place,
                            const cs_model *model, cs_plan *plan, cs_error *error)
 {
@@ -141,7 +141,7 @@ cs_status cs_plan_read(const cJSON *root, const cs_json_place *place, const cs_m
                        cs_plan *plan, cs_error *error)
 {
     cs_plan made = {0};
-    cs_arena arena; /* of texts and lists that are not kept */
+    cs_arena arena; /* temporary texts and lists */
     cs_arena_init(&arena);
     file_fields fields;
     cs_status status = cs_field_read(root, place, (const cs_field *const[]){file_table, NULL},

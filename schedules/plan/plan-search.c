@@ -39,7 +39,7 @@ void cs_plan_search_finish(cs_plan_search *search)
     cs_planned_finish(&search->best);
 }
 
-/* Keeps plan and pattern, which it takes over, if the pattern is better than the best. */
+/* Keeps plan and pattern if the pattern is better than the best so far. Takes ownership of both. */
 static void keep(cs_plan_search *search, cs_plan *plan, cs_pattern *pattern, bool *better)
 {
     if (pattern->period > 0 && pattern->period < search->program.below) {
@@ -77,7 +77,7 @@ cs_status cs_plan_answer_offer(cs_plan_answer *answer, const cs_plan *plan,
     return CS_OK;
 }
 
-/* Takes the pattern over if it is valid and better than `best`. */
+/* Keeps the pattern if it is valid and better than `best`; takes ownership then. */
 static cs_status take_valid(const cs_plan_search *search, const cs_order *order,
                             cs_pattern *pattern, cs_pattern *best, cs_error *error)
 {
@@ -93,7 +93,8 @@ static cs_status take_valid(const cs_plan_search *search, const cs_order *order,
     return status;
 }
 
-/* What is constructed for longer periods is of interest as long as it needs less memory. */
+/* Constructs patterns with 1F1B*'s method for rising periods. A longer period is of interest only
+ * if it needs less memory. */
 static cs_status construct(const cs_plan_search *search, cs_order *order, cs_time bound,
                            cs_pattern *best, cs_error *error)
 {

@@ -1,23 +1,23 @@
 /* Lower bounds of the period. For any plan and any valid pattern of period T:
  *
- * load       The devices' loads are at most T each and U(0, L) together: T >= U(0, L) / P.
- * window     Layers [i, j) are on one device, so T >= U(i, j); or two neighbours among them are
- *            not, and the messages of the boundary b between these take C(b) of a link in each
- *            period. So T >= min(U(i, j), min of C(b) over i < b < j), where U counts as infinite
- *            if weights and one micro-batch of [i, j) are more than the memory. With j = i + 1: the
- *            largest layer. (One micro-batch: at the start of the forward of the device's last
- *            stage, its micro-batch is active in all stages that the device has before it.)
- * average    A layer keeps its kept_l bytes of a micro-batch from the start of its stage's forward
- *            to the end of its stage's backward, which is U(l, L) or longer, and this once per
- *            period. Of P M - fixed bytes that are there at all times, sum of kept_l U(l, L) / T
- *            are so taken on average.
+ * load       Each device's load is at most T, and all loads together are U(0, L): T >= U(0, L) / P.
+ * window     If layers [i, j) are on one device, T >= U(i, j). Otherwise two neighbours among them
+ *            are on different devices, and the messages of the boundary b between the two take
+ *            C(b) of a link in each period. So T >= min(U(i, j), min of C(b) over i < b < j), where
+ *            U counts as infinite if weights and one micro-batch of [i, j) exceed the memory. With
+ *            j = i + 1 this is the largest layer. (One micro-batch: when the forward of the
+ *            device's last stage starts, its micro-batch is active in all earlier stages of the
+ *            device.)
+ * average    A layer keeps kept_l bytes of a micro-batch from the start of its stage's forward to
+ *            the end of its stage's backward, i.e. for U(l, L) or longer, once per period. So on
+ *            average the sum of kept_l U(l, L) / T bytes is in use, out of P M - fixed bytes.
  * active     At the start of a forward, ceil(time / T) micro-batches are active in that stage. So
  *            ceil(U(l, L) / T) kept_l + fixed_l <= M, or T >= U(l, L) / floor((M - fixed_l) /
  *            kept_l).
  *
- * Buffers of messages only make these sums larger. Where [i, j) ends in layers behind which nothing
- * takes any time, a micro-batch may be gone in one stage at the very instant at which the next
- * stage starts it; `window` then takes the memory to suffice.
+ * Message buffers only make these sums larger. If [i, j) ends in layers that take no time, and so
+ * do all layers after it, a micro-batch may leave one stage at the very instant when the next stage
+ * starts it; `window` then assumes that the memory suffices.
  */
 #include "schedules/plan/planner.h"
 
@@ -33,7 +33,7 @@ static cs_time smaller(cs_time a, cs_time b)
     return a < b ? a : b;
 }
 
-/* ceil(a / b), at most CS_TIME_MAX; b <= 0: CS_TIME_MAX unless a is 0. */
+/* Returns ceil(a / b), at most CS_TIME_MAX; if b <= 0, CS_TIME_MAX unless a is 0. */
 static cs_time quotient(wide a, wide b)
 {
     if (a == 0)
@@ -42,13 +42,14 @@ static cs_time quotient(wide a, wide b)
     return q < CS_TIME_MAX ? (cs_time)q : CS_TIME_MAX;
 }
 
-/* What one micro-batch takes from layer l to the end and back. */
+/* Returns the time of one micro-batch from layer l to the last layer and back. */
 static cs_time behind(const cs_chain *chain, uint32_t l)
 {
     return cs_chain_load(chain, l, chain->n_layers);
 }
 
-/* Bytes of layers on one device that micro-batches make active for a time. */
+/* Whether these layers fit one device with one active micro-batch. True if nothing from the last of
+ * them on takes any time (see above). */
 static bool fits(const cs_chain *chain, uint32_t first, uint32_t end)
 {
     wide bytes = (wide)chain->sum_fixed[end] - chain->sum_fixed[first] + chain->sum_kept[end] -
@@ -76,7 +77,7 @@ static cs_time average_bound(const cs_chain *chain)
     wide room = (wide)chain->memory * chain->n_devices - chain->sum_fixed[n];
     cs_time bound = 0;
     for (uint32_t l = 0; l < n && room > 0; l++) {
-        /* in parts, since bytes times picoseconds of all layers may be more than 127 bits */
+        /* computed in parts, because bytes times picoseconds of all layers may exceed 127 bits */
         wide kept = chain->sum_kept[l + 1] - chain->sum_kept[l];
         wide part = kept * behind(chain, l) / room;
         bound = part < CS_TIME_MAX - bound ? bound + (cs_time)part : CS_TIME_MAX;

@@ -1,8 +1,7 @@
-/* Planners: which devices hold which layers, and with which periodic pattern.
+/* Planners: they choose which devices hold which layers, and a periodic pattern.
  *
  * To add one: a file with a `const cs_planner`, a line in planners.c, a test. A planner turns a
- * chain into a plan and a pattern for it; whoever calls it checks the pattern with
- * cs_pattern_check.
+ * chain into a plan and a pattern for it; its caller checks the pattern with cs_pattern_check.
  */
 #ifndef CS_SCHEDULES_PLANNER_H
 #define CS_SCHEDULES_PLANNER_H
@@ -10,45 +9,47 @@
 #include "schedules/plan/pattern.h"
 #include "sim/base/field.h"
 
-/* What a planner found. */
+/* Result of a planner. */
 typedef struct cs_planned {
     cs_plan plan;
-    cs_pattern pattern; /* period 0: a plan with replicated stages, which has no pattern */
-    cs_time promised; /* the period that the planner's search believed in before there was a pattern
-                         * (the paper's phase one, dashed in its figures); 0: it has none */
-    cs_time bound;    /* no plan has a smaller period; 0: unknown */
-    bool optimal;     /* within the planner's own space, and proven: no time limit was met */
+    cs_pattern pattern; /* period 0: the plan has replicated stages, and so no pattern */
+    /* period that the planner's search expected before it had a pattern (the paper's phase one,
+     * dashed in its figures); 0: it has none */
+    cs_time promised;
+    cs_time bound; /* lower bound of the period of any plan; 0: unknown */
+    /* proven optimal among the plans that the planner considers; no time limit was reached */
+    bool optimal;
 } cs_planned;
 
-/* Zeroed ones can be finished. */
+/* Allowed on a zeroed struct. */
 void cs_planned_finish(cs_planned *planned);
 
 typedef struct cs_planner {
     const char *name;
-    const char *summary;    /* one line, for `sim list planners` */
-    const char *source;     /* paper, section */
-    const cs_field *fields; /* of its parameters; ended by {0} */
+    const char *summary;    /* one line about the planner, for `sim list planners` */
+    const char *source;     /* source of the method: paper and section */
+    const cs_field *fields; /* fields of its parameters; ended by {0} */
     size_t params_size;
-    bool replicates; /* its stages may have replicas */
-    /* CS_LIMIT when it finds no plan that fits: the message names device and bytes. */
+    bool replicates; /* whether its stages may have replicas */
+    /* Makes a plan. CS_LIMIT if no plan fits: the message names the device and the bytes. */
     CS_MUST_CHECK cs_status (*plan)(const cs_chain *chain, const void *params, cs_planned *planned,
                                     cs_error *error);
 } cs_planner;
 
-/* All planners, ended by NULL. */
+/* All planners, NULL-terminated. */
 extern const cs_planner *const cs_planners[];
 
-/* The planner of that name, or NULL. */
+/* Finds a planner by its name. NULL: there is none. */
 const cs_planner *cs_planner_find(const char *name);
 
-/* Runs a planner and checks its pattern, if there is one; `uses`, an entry per device of the chain
- * and of no meaning where there is no pattern, may be NULL. */
+/* Runs a planner, and checks its pattern if present. `uses` has one entry per device of the chain,
+ * meaningless without a pattern; may be NULL. */
 CS_MUST_CHECK cs_status cs_planner_run(const cs_planner *planner, const cs_chain *chain,
                                        const void *params, cs_planned *planned,
                                        cs_pattern_use *uses, cs_error *error);
 
-/* Lower bound of the period of any plan and pattern: the layers' load over the devices, the largest
- * layer, and what the memory forces onto several devices and so onto their links. */
+/* Returns a lower bound of the period of any plan and pattern, from the total load per device, the
+ * largest layer, and the messages of layers that do not fit one device together. */
 cs_time cs_planner_bound(const cs_chain *chain);
 
 /* ---- the planners, for those that build on each other ---- */

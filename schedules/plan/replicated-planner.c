@@ -25,7 +25,7 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* Prefix i is layers [0, i + 1). */
+/* Makes the prefixes of a chain: prefix i is layers [0, i + 1). */
 static cs_status make_prefixes(const cs_chain *chain, cs_prefixes *prefixes, cs_error *error)
 {
     cs_arena_init(&prefixes->arena);

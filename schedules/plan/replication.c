@@ -6,30 +6,31 @@
 enum { NO_CUT = UINT32_MAX };
 
 typedef struct cell {
-    double time;       /* ps; infinite: nothing fits */
-    uint32_t cut;      /* prefix before the last stage, or NO_CUT: one stage */
-    uint32_t replicas; /* of the last stage */
+    double time;       /* time of the slowest stage or boundary, ps; infinite: nothing fits */
+    uint32_t cut;      /* prefix before the last stage; NO_CUT: there is one stage */
+    uint32_t replicas; /* number of replicas of the last stage */
 } cell;
 
-/* What stands between cut i and prefix j on `used` of the level's devices; cut 0 is before all, cut
- * i + 1 behind prefix i. */
+/* Best partitions of the layers between cut i and prefix j over `used` of the level's devices. Cut
+ * 0 is before all layers, cut i + 1 is after prefix i. */
 typedef struct table {
-    uint32_t n, n_cuts, devices; /* n_cuts: 1 at the last level, where nothing else is asked */
-    double bandwidth, below;     /* bytes per ps; devices of a machine below, or 1 */
-    cell *cells;                 /* [(cut * n + prefix) * devices + used - 1] */
+    uint32_t n, n_cuts, devices; /* n_cuts: 1 at the last level, which needs only cut 0 */
+    /* bandwidth in bytes per ps; number of devices of a machine one level below, or 1 */
+    double bandwidth, below;
+    cell *cells; /* [(cut * n + prefix) * devices + used - 1] */
 } table;
 
-/* Which machines of a level a stage has. */
+/* Machines of a level that hold a stage. */
 typedef struct machines {
     uint32_t first, replicas;
 } machines;
 
 typedef struct solver {
     const cs_replication *of;
-    table *tables; /* per level */
+    table *tables; /* one table per level */
     uint32_t n_tables;
-    machines *path;                    /* per level, of the stage that is written */
-    uint32_t *cuts, *counts, *devices; /* of the plan */
+    machines *path;                    /* per level: machines of the stage being written */
+    uint32_t *cuts, *counts, *devices; /* cuts, replicas and devices of the plan being made */
     uint32_t n_stages, n_devices;
 } solver;
 
@@ -73,7 +74,7 @@ static bool fits(const solver *s, const table *t, uint32_t a, uint32_t b, uint32
            copies * (activations + weights_between(s, a, b)) <= (double)s->of->memory;
 }
 
-/* Of a stage that is `first` or not, with its all-reduce. */
+/* Returns the time of a stage with its all-reduce. `first`: it is the first stage. */
 static double stage_time(const solver *s, uint32_t level, uint32_t a, uint32_t b, uint32_t replicas,
                          bool first)
 {
@@ -95,7 +96,8 @@ static double message_time(const solver *s, const table *t, uint32_t prefix, uin
 
 /* ---- the dynamic program ---- */
 
-/* With a last stage behind prefix k, the rest on the devices that it leaves. */
+/* Tries a last stage after prefix k with each number of replicas; the earlier stages get the
+ * remaining devices. */
 static void try_cut(const solver *s, uint32_t level, uint32_t cut, uint32_t prefix, uint32_t used,
                     uint32_t k, cell *best)
 {
@@ -153,8 +155,8 @@ static cs_status fill_level(solver *s, uint32_t level, cs_error *error)
 
 /* ---- the plan ---- */
 
-/* The devices of the stage in the path: a machine of the last level, in it one of the level below,
- * ... */
+/* Writes the devices of the stage in `path`: a machine of the last level, in it a machine of the
+ * level below, and so on. */
 static void write_devices(solver *s)
 {
     uint32_t count = 1;
@@ -172,8 +174,8 @@ static void write_devices(solver *s)
     s->counts[s->n_stages - 1] = count;
 }
 
-/* Writes the stages between a cut and a prefix, on `used` devices of a level, the first one
- * first. */
+/* Writes the stages between a cut and a prefix, on `used` devices of a level, from the first stage
+ * on. */
 static void write_stages(solver *s, uint32_t level, uint32_t cut, uint32_t prefix, uint32_t used)
 {
     const cell *c = cell_at(&s->tables[level], cut, prefix, used);
@@ -219,7 +221,7 @@ static cs_status make_plan(solver *s, cs_plan *plan, cs_time *period, cs_error *
 
 /* ---- all levels ---- */
 
-/* Every device holds one stage, so there are at most as many. */
+/* Allocates the arrays. Each device holds one stage, so there are at most n_devices stages. */
 static cs_status reserve(solver *s, uint32_t n_devices, cs_error *error)
 {
     s->tables = calloc(s->of->n_levels, sizeof(*s->tables));
@@ -244,7 +246,7 @@ static void release(solver *s)
 
 static cs_status check_effort(const cs_replication *of, double *n_devices, cs_error *error)
 {
-    static const double most_steps = 2e10; /* about a minute */
+    static const double most_steps = 2e10; /* takes about a minute */
     double n = of->prefixes->n, steps = 0;
     *n_devices = 1;
     for (uint32_t level = 0; level < of->n_levels; level++) {

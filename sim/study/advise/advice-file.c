@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Texts of all plans, and what they are of. */
+/* Data source of the file: all plans, and their texts. */
 typedef struct source {
     const cs_advice *advice;
     char (*texts)[CS_CANDIDATE_TEXT_BYTES], (*strategies)[CS_CANDIDATE_TEXT_BYTES];
-    char **commands; /* of plans that were simulated; else NULL */
+    char **commands; /* commands of simulated plans; NULL for others */
 } source;
 
 static const cs_advice *advice_of(const void *from)
@@ -86,7 +86,7 @@ static bool was_simulated(const cs_advice *advice, uint64_t row)
 
 enum { BUCKET, TIME_BOUND, MEMORY_BOUND, TIME, PEAK, OVER, THROUGHPUT, COST };
 
-/* Of what was not simulated there are bounds only. */
+/* Plans that were not simulated have bounds only. */
 static cs_h5_value number_of(const void *from, uint64_t row, uint32_t which)
 {
     const cs_advice *advice = advice_of(from);

@@ -38,7 +38,7 @@ static cs_units_value bytes_text(double bytes)
     return cs_units_text(bytes, CS_QUANTITY_BYTES, 4);
 }
 
-/* "      15.97 s   80.16 GB  tensor 2 x ...": `start`, and the plan in words. */
+/* Prints `start` and the plan in words: "      15.97 s   80.16 GB  tensor 2 x ...". */
 static void print_plan(const cs_advice *advice, uint32_t i, const char *start, FILE *out)
 {
     char plan[CS_CANDIDATE_TEXT_BYTES];
@@ -100,14 +100,15 @@ static void print_counts(const cs_advice *advice, FILE *out)
 
 /* ---- the table ---- */
 
-/* "bubbles"; "computing" where nothing takes a twentieth of the step, `time`. */
+/* Returns the main limit, such as "bubbles"; "computing" if no limit takes a twentieth of the
+ * step's `time`. */
 static const char *limit_name(const cs_limits *limits, double time)
 {
     return limits->seconds[limits->first] < 0.05 * time ? "computing"
                                                         : cs_limit_names[limits->first];
 }
 
-/* "bubbles 12 %", "computing" */
+/* Writes the main limit and its share: "bubbles 12 %", "computing". */
 static void limit_text(const cs_advice_row *row, double time, char *text, size_t size)
 {
     const cs_limits *limits = &row->limits;
@@ -148,7 +149,7 @@ static void print_parts(const cs_advice *advice, FILE *out)
     }
 }
 
-/* How good the estimates are. */
+/* Prints how accurate the estimates are. */
 static void print_each(const cs_advice *advice, FILE *out)
 {
     char line[512] = "~ estimated: one device is simulated for all of its stage, though their ways "
@@ -172,7 +173,7 @@ static void print_each(const cs_advice *advice, FILE *out)
         cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* That of a platform as plans have it. */
+/* Prints the memory of a device, as plans see it. */
 static void print_capacity(const cs_advice *advice, FILE *out)
 {
     const uint32_t devices = plan_of(advice, advice->rows[0].candidate)->devices;
@@ -207,7 +208,8 @@ static int by_time(const void *left, const void *right)
     return a->candidate < b->candidate ? -1 : a->candidate > b->candidate;
 }
 
-/* The front, the fastest first; the caller frees it. NULL when memory runs out. */
+/* Lists the plans of the front, the fastest first; the caller frees the list. NULL if memory runs
+ * out. */
 static ordered *make_front(const cs_advice *advice, uint32_t *n)
 {
     ordered *front = malloc((advice->candidates.n + 1ULL) * sizeof(*front));
@@ -220,7 +222,7 @@ static ordered *make_front(const cs_advice *advice, uint32_t *n)
     return front;
 }
 
-/* Plans that save little memory over a faster one are hardly a choice. */
+/* Prints the front, without plans that save little memory compared with a faster plan. */
 static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_error *error)
 {
     static const double worth = 0.99;
@@ -253,8 +255,8 @@ static cs_status fit_of(const cs_step *step, cs_memory_fit *fit, cs_error *error
                             step->peak, fit, error);
 }
 
-/* What peaks do not count needs memory as well: the fastest plan that leaves a tenth, which is on
- * the front if it is there at all. */
+/* Prints the fastest plan that leaves a tenth of the memory free, because peaks do not count
+ * everything. If there is such a plan, it is on the front. */
 static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error)
 {
     static const double most = 0.9;
@@ -297,7 +299,7 @@ static bool has_strategy(const cs_advice *advice, const ordered *of, uint32_t n,
     return false;
 }
 
-/* The fastest plans of the fastest strategies. */
+/* Finds the fastest plan of each of the fastest strategies. */
 static cs_status find_strategies(const cs_advice *advice, ordered best[MOST_STRATEGIES],
                                  uint32_t *n_best, cs_error *error)
 {
@@ -317,7 +319,7 @@ static cs_status find_strategies(const cs_advice *advice, ordered best[MOST_STRA
     return CS_OK;
 }
 
-/* What it costs to do without an axis. */
+/* Prints the cost of doing without an axis. */
 static cs_status print_strategies(const cs_advice *advice, FILE *out, cs_error *error)
 {
     ordered best[MOST_STRATEGIES];
@@ -356,14 +358,14 @@ static void print_doubts(const cs_advice *advice, FILE *out)
             fprintf(out, "  %+6.2f %%", share(row->times[d] - time, time));
             if (row->ranks[d] > 0)
                 fprintf(out, " %5u", row->ranks[d]);
-            else /* other rows are not known */
+            else /* the other rows are incomplete */
                 fputs("     -", out);
         }
         fputc('\n', out);
     }
 }
 
-/* What is known of it. */
+/* Prints the known rates of the best plan. */
 static void print_rates(const cs_advice *advice, FILE *out)
 {
     const cs_limits *limits = &advice->rows[0].limits;
@@ -412,7 +414,8 @@ static void print_own(const cs_advice *advice, FILE *out)
 
 /* ---- what does not fit ---- */
 
-/* The fastest plan that fits and differs from one that does not in as little as possible. */
+/* Returns the number of choices in which two plans differ, for finding the fastest plan that fits
+ * and is closest to one that does not. */
 static uint32_t differences(const cs_candidate *a, const cs_candidate *b)
 {
     return (a->devices != b->devices) + (a->method != b->method || a->layer != b->layer) +
@@ -440,7 +443,7 @@ static uint32_t find_cure(const cs_advice *advice, uint32_t misfit)
     return best;
 }
 
-/* The largest category of what the fullest device holds at its peak. */
+/* Returns the largest memory category of the fullest device at its peak. */
 static uint32_t largest_category(const cs_limits *limits)
 {
     uint32_t largest = 0;
@@ -476,7 +479,7 @@ static void print_misfit(const cs_advice *advice, FILE *out)
     print_plan(advice, cure, start, out);
 }
 
-/* How far from fitting: no plan needs less than the least of the bounds. */
+/* Prints how far plans are from fitting: no plan needs less than the smallest bound. */
 static void print_need(const cs_advice *advice, FILE *out)
 {
     double least = INFINITY;
@@ -567,7 +570,7 @@ static bool add_text(cJSON *object, const char *key, const char *text)
     return cs_json_add_text(object, key, text);
 }
 
-/* `time` is that of the step. */
+/* Adds the limits to an object. `time` is the time of the step. */
 static bool add_limits(cJSON *object, const cs_limits *limits, double time)
 {
     cJSON *parts = cJSON_AddObjectToObject(object, "limits_s");
@@ -624,7 +627,7 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
            cJSON_AddBoolToObject(object, "front", outcome->front);
 }
 
-/* null where it was not simulated so. */
+/* Adds the values with every device simulated; null if this was not simulated. */
 static bool add_each(const cs_advice_row *row, cJSON *object)
 {
     const bool known = row->estimated && row->each.time > 0;
@@ -652,7 +655,7 @@ static bool add_counts(const cs_advice *advice, cJSON *root)
     return done;
 }
 
-/* Lists how many plans each rule of the runtime leaves out. */
+/* Lists how many plans each rule of the runtime excludes. */
 static bool add_excluded(const cs_advice *advice, cJSON *root)
 {
     cJSON *list = cJSON_AddArrayToObject(root, "left_out");

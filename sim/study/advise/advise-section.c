@@ -93,7 +93,7 @@ const cs_field cs_advise_fields[] = {
     {0},
 };
 
-/* Puts positions in place of names. */
+/* Replaces names of schedules by positions. */
 static cs_status find_schedules(const cs_json_place *section, cs_arena *arena, cs_list *list,
                                 cs_error *error)
 {

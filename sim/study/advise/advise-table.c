@@ -68,7 +68,8 @@ static void write_bucket(const cs_candidate *c, char *text)
         snprintf(text, TEXT, "%.3g MB", (double)c->bucket / 1e6);
 }
 
-/* In the table, and where all plans have the same; `write` leaves what is not used empty. */
+/* Columns of the table. `head` is the column's title, `words` introduces a value that all plans
+ * share, and `write` leaves the text empty if the axis is not used. */
 static const struct {
     const char *head, *words;
     void (*write)(const cs_candidate *candidate, char *text);
@@ -99,7 +100,7 @@ static void cell(const cs_advice *advice, uint32_t row, uint32_t column, char te
     columns[column].write(&advice->candidates.items[advice->rows[row].candidate], text);
 }
 
-/* The width of a column; 0: all rows have the same in it. */
+/* Returns the width of a column; 0: it has the same value in all rows. */
 static int width_of(const cs_advice *advice, uint32_t column)
 {
     size_t width = strlen(columns[column].head);
@@ -133,7 +134,7 @@ static void print_common(const cs_advice *advice, const int widths[N_COLUMNS], F
         cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* A line of cells; where it is longer than the page, the rest is on a second one. */
+/* Prints a line of cells; cells beyond the page width go to a second line. */
 static void print_line(const char *start, size_t gap, const char texts[N_COLUMNS][TEXT],
                        const int widths[N_COLUMNS], FILE *out)
 {
@@ -156,7 +157,7 @@ static void print_line(const char *start, size_t gap, const char texts[N_COLUMNS
     fputc('\n', out);
 }
 
-/* Two blanks between columns, or one where the page is too narrow. */
+/* Returns the gap between columns: two blanks, or one if the page is too narrow. */
 static size_t gap_of(size_t start, const int widths[N_COLUMNS])
 {
     size_t width = start;

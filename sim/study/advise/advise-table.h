@@ -1,5 +1,5 @@
-/* The ranked plans as a table: a column for each choice in which they differ; what they have in
- * common is said once. Internal to sim/study/advise. */
+/* The ranked plans as a table with one column per choice that differs. Choices that all plans share
+ * are printed once, above it. Internal to sim/study/advise. */
 #ifndef CS_ADVISE_ADVISE_TABLE_H
 #define CS_ADVISE_ADVISE_TABLE_H
 

@@ -32,7 +32,7 @@ static void count_states(cs_advice *advice)
         advice->n_states[advice->outcomes[i].state]++;
 }
 
-/* Searches and examines what was found; again as long as a budget has time left for it. */
+/* Searches, then examines the plans found; repeats both while the budget has time left. */
 static cs_status lead(const cs_advise_options *options, double start, cs_advice *advice,
                       cs_error *error)
 {

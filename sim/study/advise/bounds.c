@@ -39,7 +39,7 @@ double cs_bound_time(const cs_candidate *c, const cs_pass_order *order, const cs
     return bound * (1 - margin);
 }
 
-/* T with gathers and scatters. */
+/* Returns bound T with gathers and scatters. */
 static double sharded_time(const cs_candidate *c, const cs_pass_order *order,
                            const cs_priced *priced, const cs_sharded_price *sharded)
 {
@@ -79,7 +79,8 @@ double cs_resting(const cs_advise_base *base, const cs_candidate *c, const cs_pr
     const double weights = wide ? 0 : zero >= 3 ? divided : stage->dense + stage->expert;
     const double ratio = wide && !by_layer ? 2 : priced->gradient_ratio;
     const double gradients = zero >= 2 && !accumulate ? ratio * divided : stage->gradients;
-    const bool shares = zero >= 3 && c->expert == 1; /* schedules/states.h */
+    /* frozen weights are sharded under the same condition as in schedules/states.h */
+    const bool shares = zero >= 3 && c->expert == 1;
     const double frozen = shares ? (stage->frozen - stage->cast) / shard : stage->frozen;
     return weights + frozen + gradients + priced->optimizer_ratio * divided;
 }
@@ -141,8 +142,8 @@ double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c,
 
 /* ---- what stages take ---- */
 
-/* Candidates whose layers are divided and computed alike have the same model. Experts are divided
- * over what pipelines leave. */
+/* Whether two candidates have the same model: their layers are split and computed in the same way.
+ * The placement of experts depends on the pipeline. */
 static bool have_one_model(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
     (void)even;
@@ -152,7 +153,7 @@ static bool have_one_model(const cs_candidate *a, const cs_candidate *b, const c
            a->recompute == b->recompute && a->more == b->more;
 }
 
-/* Whether both have their stages on the same ranks. */
+/* Whether both candidates have their stages on the same ranks. */
 static bool have_like_ranks(const cs_candidate *a, const cs_candidate *b)
 {
     return a->chunks == 1 ? b->chunks == 1
@@ -160,7 +161,8 @@ static bool have_like_ranks(const cs_candidate *a, const cs_candidate *b)
                                                  cs_candidate_schedule(b)->mesh.holders;
 }
 
-/* Whether their schedules hide as much of exchanges with experts, in as many passes. */
+/* Whether both schedules hide the same part of the exchanges with experts, in the same number of
+ * passes. */
 static bool hide_alike(const cs_candidate *a, const cs_candidate *b)
 {
     const double hidden = cs_candidate_schedule(a)->expert_overlap;
@@ -169,8 +171,8 @@ static bool hide_alike(const cs_candidate *a, const cs_candidate *b)
            (a->chunks == 1 && !(hidden > 0) && !(other > 0));
 }
 
-/* Whether what passes take does not depend on where stages are: layers are divided within even
- * blocks. */
+/* Whether the time of passes does not depend on the devices of a stage, because layers are split
+ * within even blocks. */
 static bool is_even(const cs_candidate *c, const cs_even_blocks *even)
 {
     bool found = false;
@@ -185,7 +187,7 @@ static bool have_one_place(const cs_candidate *a, const cs_candidate *b, const c
            a->chunks == b->chunks && have_like_ranks(a, b) && hide_alike(a, b);
 }
 
-/* Those with the same stages and micro-batches have the same prices. */
+/* Whether two candidates have the same prices: their stages and micro-batches are the same. */
 static bool have_one_price(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
     if (!is_even(a, even))
@@ -206,7 +208,8 @@ static bool have_one_order(const cs_candidate *a, const cs_candidate *b, const c
            a->micro_batches == b->micro_batches;
 }
 
-/* Those with the same devices at the same places of a mesh, and messages between the same ranks. */
+/* Whether two candidates have the same devices at the same places of a mesh, and messages between
+ * the same ranks. */
 static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b, const cs_even_blocks *even)
 {
     (void)even;
@@ -216,8 +219,8 @@ static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b, const cs
            have_like_ranks(a, b);
 }
 
-/* Communication slows no computation down: what is beside the only micro-batch, like sums of
- * gradients, need not be beside others. */
+/* Removes the slowdown of computations by communication. What overlaps with the only micro-batch,
+ * such as sums of gradients, may not overlap with other micro-batches. */
 static bool drop_slowdown(cJSON *document)
 {
     cJSON *platform = cJSON_GetObjectItemCaseSensitive(document, "platform");
@@ -226,7 +229,7 @@ static bool drop_slowdown(cJSON *document)
     return none && cJSON_AddNumberToObject(none, "factor", 1);
 }
 
-/* A rank's passes over its stages, with whole backwards. */
+/* Makes a rank's passes over its stages, with whole backwards. */
 static cJSON *passes_of_rank(const cs_candidate *c, uint32_t rank)
 {
     const uint32_t n_stages = c->pipeline * c->chunks;
@@ -246,7 +249,8 @@ static cJSON *passes_of_rank(const cs_candidate *c, uint32_t rank)
     return passes;
 }
 
-/* What a schedule hides by itself is hidden in all passes: in none of them there is less. */
+/* Applies the schedule's overlap to all passes, so that no pass counts more exposed time than it
+ * has. */
 static bool price_overlap(const cs_candidate *c, cJSON *document)
 {
     const cs_schedule *schedule = cs_candidate_schedule(c);
@@ -258,16 +262,17 @@ static bool price_overlap(const cs_candidate *c, cJSON *document)
     return cJSON_AddNumberToObject(collectives, "expert_overlap", schedule->expert_overlap);
 }
 
-/* The schedule itself may need more micro-batches, or split backwards: a whole backward may hide more
- * of an exchange than its halves do. And a single micro-batch has none beside it that hides its
- * exchanges. */
+/* Replaces the schedule by a custom one with a single micro-batch. The schedule itself may need
+ * more micro-batches, or split backwards: a whole backward may hide more of an exchange than its
+ * halves do. Besides, a single micro-batch has no other micro-batch to hide its exchanges. */
 static bool price_passes(const cs_candidate *c, cJSON *document)
 {
     cJSON *given = cJSON_GetObjectItemCaseSensitive(document, "schedule");
     cJSON *schedule = given ? cJSON_CreateObject() : NULL, *devices, *passes;
     if (!schedule)
         return false;
-    cs_json_replace(document, given, schedule); /* cJSON's own may leave it without a key */
+    /* cJSON's own function may leave it without a key */
+    cs_json_replace(document, given, schedule);
     bool done = cJSON_AddStringToObject(schedule, "kind", "custom") &&
                 cJSON_AddNumberToObject(schedule, "micro_batches", 1) &&
                 (devices = cJSON_AddArrayToObject(schedule, "stage_devices")) &&
@@ -279,7 +284,7 @@ static bool price_passes(const cs_candidate *c, cJSON *document)
     return done && price_overlap(c, document);
 }
 
-/* One micro-batch, at a ZeRO stage. */
+/* Makes the scenario for pricing: one micro-batch, at a ZeRO stage. */
 static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of, uint32_t zero)
 {
     cs_candidate c = *of;
@@ -292,14 +297,15 @@ static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *o
     if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch)) {
         if (drop_slowdown(document) && price_passes(of, document))
             return document;
-        batch = NULL; /* the document's */
+        batch = NULL; /* owned by the document */
     }
     cJSON_Delete(batch);
     cJSON_Delete(document);
     return NULL;
 }
 
-/* A pass of a stage: when the last of its devices begins it, and when the first one ends it. */
+/* A pass of a stage, from the time when its last device begins to the time when its first device
+ * ends. */
 typedef struct period {
     cs_time start, end;
 } period;
@@ -309,15 +315,17 @@ static double length_of(const period *of)
     return of->end > of->start ? cs_time_seconds(of->end - of->start) : 0;
 }
 
-/* Passes of each stage on its first device; with `exchanges` what stands between computations
- * counts. Where messages come to some devices of a stage before others, the first exchange waits,
- * but perhaps not behind another micro-batch: a pass is counted from when all of them are there. */
+/* Takes the times of each stage's passes on its first device; with `exchanges`, including the time
+ * between computations. If messages reach some devices of a stage later than others, the first
+ * exchange waits for them, but another micro-batch need not wait so long; therefore a pass counts
+ * from the time when all devices have begun. */
 static cs_status take_times(const cs_scenario *scenario, const cs_graph *graph,
                             const cs_trace *trace, bool exchanges, cs_priced *to, cs_error *error)
 {
     const cs_plan *plan = scenario->plan;
     period *periods = calloc(2 * (size_t)plan->n_stages + 1, sizeof(*periods));
-    uint32_t *latest = calloc((size_t)graph->n_devices + 1, sizeof(*latest)); /* its pass, + 1 */
+    /* per device: number of its latest pass + 1 */
+    uint32_t *latest = calloc((size_t)graph->n_devices + 1, sizeof(*latest));
     const bool room = periods && latest;
     for (uint32_t task = 0; room && task < graph->n_tasks; task++) {
         const cs_class *cls = cs_graph_class(graph, task);
@@ -350,8 +358,8 @@ static cs_status take_times(const cs_scenario *scenario, const cs_graph *graph,
 
 /* ---- what passes take with gathers and scatters ---- */
 
-/* A step of a pass, or where its parts meet: no message between stages, copy to the host or
- * update. */
+/* Whether a task is a step of a pass, or a point where the parts of a step meet; not a message
+ * between stages, a copy to the host or an update. */
 static bool is_of_pass(const cs_class *cls)
 {
     if (cls->kind == CS_UPDATE || cls->purpose == CS_PURPOSE_HOST)
@@ -365,8 +373,8 @@ static bool is_sum(const cs_class *cls)
     return cls->kind == CS_TRANSFER && cls->ranks > 0 && cls->purpose == CS_PURPOSE_GRADIENTS;
 }
 
-/* Paths through the steps of each stage's first device; q per stage, y per device. `until`: the
- * longest path in front of a task, 0 for all. */
+/* Finds paths through the steps of each stage's first device: q per stage, y per device. `until`:
+ * longest path before each task, initially 0. */
 static void take_paths(const cs_plan *plan, const cs_graph *graph, const cs_trace *trace,
                        double *until, double *q, double *y)
 {
@@ -391,7 +399,7 @@ static void take_paths(const cs_plan *plan, const cs_graph *graph, const cs_trac
     }
 }
 
-/* Every pass gathers its weights and scatters its gradients, by delays. */
+/* Whether every pass gathers its weights and scatters its gradients, as delays. */
 static bool repeats_exchanges(const cs_scenario *scenario)
 {
     const uint32_t fidelity = scenario->collectives.fidelity;
@@ -402,7 +410,7 @@ static bool repeats_exchanges(const cs_scenario *scenario)
     return repeats;
 }
 
-/* Sets the y and then the q of all ranks. */
+/* Sets y of all ranks, then q of all ranks. */
 static cs_status take_sharded(const cs_candidate *c, const cs_pass_order *order,
                               const cs_scenario *scenario, const cs_progress *progress,
                               double *numbers, bool *taken, cs_error *error)
@@ -456,7 +464,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
     to->wide_shards = scenario->job.states.wide_shards;
-    to->additive = true; /* except with weights that stages share, and copy */
+    to->additive = true; /* except for shared weights, because each stage has a copy */
     for (uint32_t l = 0; to->n_stages > 1 && l < model->n_layers; l++)
         to->additive = to->additive && !model->layers[l].tied_to;
     to->optimizer_ratio = scenario->job.optimizer_ratio;
@@ -468,7 +476,7 @@ static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
     const cs_simulation_options how = {.no_links = true, .progress = progress};
     cs_graph graph = {0};
     cs_trace trace = {0};
-    /* the last micro-batch waits for sums of gradients, and scatters follow them */
+    /* with rules, the last micro-batch waits for sums of gradients, and scatters follow them */
     const bool exchanges = scenario->collectives.fidelity != CS_FIDELITY_FLOW && !has_rules;
     to->n_stages = scenario->plan->n_stages;
     to->stages = calloc(to->n_stages + 1ULL, sizeof(*to->stages));
@@ -503,7 +511,7 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
         status =
             cs_scenario_read_brief(document, base->path, parts, progress, priced->scenario, error);
     if (status == CS_OK) {
-        /* sums of sharded layers delay other exchanges, so they are kept */
+        /* with rules or OSDP, sums of sharded layers delay other exchanges, so they are included */
         priced->scenario->job.passes_only = !base->has_rules && !candidate->more;
         status = take_prices(priced->scenario, base->has_rules, progress, priced, error);
     }
@@ -514,13 +522,13 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
 
 /* ---- parts that candidates share ---- */
 
-/* Differences between the places of each mesh (cs_scenario.difference), by ZeRO stage. Threads note
- * them when they have read a scenario with that mesh. */
+/* Differences between the places of each mesh (cs_scenario.difference), per ZeRO stage. Threads
+ * record them after they have read a scenario with the mesh. */
 enum { ZERO_STAGES = 4 };
 typedef struct cs_mesh_notes {
     pthread_mutex_t lock;
     size_t n;
-    char **differences; /* NULL: not known yet */
+    char **differences; /* text per mesh and ZeRO stage; NULL: not yet known */
 } cs_mesh_notes;
 
 static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *all, uint32_t i);
@@ -538,7 +546,7 @@ static const char *noted(const cs_bounds *bounds, size_t note)
     return difference;
 }
 
-/* Without memory it stays unknown. */
+/* Records a difference; if memory runs out, it stays unknown. */
 static void note_difference(const cs_bounds *bounds, size_t note, const char *difference)
 {
     if (!difference || noted(bounds, note))
@@ -577,7 +585,8 @@ static void destroy_notes(cs_mesh_notes *notes)
     free(notes);
 }
 
-/* Of the price, or the first one with this model; NULL where it is not kept. */
+/* Returns the model of a price, from the first price with the same model; NULL if that is not
+ * kept. */
 static cs_model *model_of(const cs_bounds *bounds, uint32_t price)
 {
     const cs_scenario *like = bounds->priced[bounds->model[price]].scenario;
@@ -592,7 +601,8 @@ static const cs_devices_platform *platform_of(const cs_bounds *bounds, uint32_t 
     return NULL;
 }
 
-/* OSDP's changes may be of the network, too. */
+/* Lends platform and network to a candidate; no network to OSDP's plans, because their changes may
+ * concern it too. */
 cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate)
 {
     const cs_devices_platform *on = platform_of(bounds, candidate->devices);
@@ -622,8 +632,8 @@ cs_status cs_bounds_read(const cs_advise_base *base, const cs_candidates *candid
     return status;
 }
 
-/* The platforms of all numbers of devices, from the first candidates that are possible: what is not
- * divided, and not in a pipeline, comes first. */
+/* Makes a platform per number of devices, from the first possible candidate of each. Candidates
+ * without splitting and without a pipeline come first. */
 static cs_status make_platforms(const cs_advise_base *base, const cs_candidates *candidates,
                                 cs_bounds *bounds, cs_error *error)
 {
@@ -658,12 +668,12 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
 
 /* ---- all of them ---- */
 
-enum { MOST_BLOCK = 256 }; /* devices that are compared with each other */
+enum { MOST_BLOCK = 256 }; /* largest number of devices that are compared with each other */
 
-/* Most models that are kept; a model is as large as all its layers and operators. */
+/* Largest number of models kept; a model is as large as all its layers and operators. */
 enum { MODELS_KEPT = 4096 };
 
-/* All that is plain data, and then the stages. */
+/* Packs the members without pointers, then the stages. */
 static bool pack(const cs_priced *priced, cs_pool_item *item)
 {
     const size_t stages = priced->stages ? priced->n_stages * sizeof(*priced->stages) : 0;
@@ -681,7 +691,7 @@ static bool pack(const cs_priced *priced, cs_pool_item *item)
     return true;
 }
 
-/* But for the scenario. */
+/* Unpacks everything except the scenario. */
 static bool unpack(const cs_pool_item *item, cs_priced *priced)
 {
     cs_scenario *scenario = priced->scenario;
@@ -696,11 +706,12 @@ static bool unpack(const cs_pool_item *item, cs_priced *priced)
 
 /* ---- prices at ZeRO stages ---- */
 
-/* Points of work: a price, or with this bit a price at a ZeRO stage. */
+/* Bit of a point of work: the point is a price at a ZeRO stage, otherwise a price. */
 enum { SHARDED_POINT = 1 << 30 };
 
-/* A price at a ZeRO stage prunes most of its plans. Simulating a plan takes about as long as pricing
- * it, and twice as long with 64 micro-batches. */
+/* Number of passes that cost about as much as one price. A price at a ZeRO stage prunes most of its
+ * plans. Simulating a plan takes about as long as pricing it, and twice as long with 64
+ * micro-batches. */
 enum { PASSES_ALIKE = 64 };
 
 static bool waits_for_shards(const cs_candidate *c)
@@ -717,7 +728,8 @@ uint32_t cs_bounds_sharded_point(const cs_bounds *bounds, uint32_t i)
     return of | SHARDED_POINT;
 }
 
-/* The item's value is a number without meaning, then the y and q of all ranks, where known. */
+/* Prices a candidate at its ZeRO stage. The item's value is an unused number, followed by y and q
+ * of all ranks if they are known. */
 static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
                     const cs_bounds *bounds, uint32_t i, const cs_progress *progress,
                     cs_pool_item *item)
@@ -759,7 +771,8 @@ static cs_status collect_at(cs_sharded_price *to, const cs_pool_item *item, cs_e
     return CS_OK;
 }
 
-/* Keeps the scenario of a model's first price, whose model others take. */
+/* Does the work of a point. Also keeps the scenario of a model's first price, because other prices
+ * use its model. */
 void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
                     const cs_bounds *bounds, uint32_t point, const cs_progress *progress,
                     cs_pool_item *item)
@@ -793,7 +806,7 @@ const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i)
     return &bounds->orders[bounds->order_of[i]];
 }
 
-/* Bounds only grow. */
+/* Raises bounds; bounds never decrease. */
 static void raise(cs_bounds *bounds, uint32_t i, double time, double memory)
 {
     bounds->time[i] = most(bounds->time[i], time);
@@ -821,7 +834,8 @@ static cs_status set_bounds(const cs_advise_base *base, const cs_candidates *can
                            &bounds->promises[i], error);
 }
 
-/* Times of messages between the first places of neighbouring stages, each alone on its links. */
+/* Computes the times of messages between the first places of neighbouring stages, each alone on its
+ * links. */
 static cs_status time_messages(const cs_candidate *c, const cs_pass_order *order,
                                const cs_platform *platform, cs_stage_price *stages, cs_error *error)
 {
@@ -942,7 +956,7 @@ cs_status cs_bounds_price_some(const cs_advise_base *base, const cs_candidates *
                           .jobs = jobs};
     cs_status status = cs_pool_run(&pool, progress, error);
     for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
-        if (!(bounds->time[i] > 0)) /* else it has its rough bounds already */
+        if (!(bounds->time[i] > 0)) /* otherwise set_bounds has set its rough bounds already */
             status = set_bounds(base, candidates, bounds, i, error);
     return status;
 }
@@ -953,7 +967,7 @@ enum { BUCKETS = 4096 };
 
 static uint32_t mix(uint32_t hash, uint32_t value)
 {
-    return (hash ^ value) * 0x01000193u; /* FNV-1a, by words */
+    return (hash ^ value) * 0x01000193u; /* the FNV-1a hash, by words */
 }
 
 static uint32_t hash_model(const cs_candidate *c, const cs_even_blocks *even)
@@ -1019,7 +1033,8 @@ static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *al
     return CS_NONE;
 }
 
-/* Which number a candidate has; a new one if no candidate before is the same. There is room. */
+/* Returns the number of a candidate: the number of an equal earlier candidate, or a new one. The
+ * arrays have room for it. */
 static uint32_t number_of(cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
     const uint32_t found = find_number(numbers, all, i);
@@ -1032,7 +1047,7 @@ static uint32_t number_of(cs_numbering *numbers, const cs_candidates *all, uint3
     return numbers->n++;
 }
 
-/* Grows an array to `n` items and one more. */
+/* Grows an array to `n` + 1 items. */
 static bool grow(void *array, size_t n, size_t size)
 {
     void *grown = realloc(*(void **)array, (n + 1) * size);
@@ -1085,12 +1100,13 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
         bounds->next_candidate[i] =
             price < known ? bounds->first_candidate[price] : CS_NO_CANDIDATE;
         bounds->first_candidate[price] = i;
-        if (price == known) { /* a new model's first candidate has a new price */
+        if (price == known) { /* the first candidate of a new model has a new price */
             bounds->priced[price] = (cs_priced){0};
             bounds->model[price] =
                 model == models ? price : bounds->of[bounds->models.first[model]];
         }
-        if (bounds->order_of[i] == orders) /* last: what fails leaves nothing unset */
+        /* done last, so that nothing is left unset after a failure */
+        if (bounds->order_of[i] == orders)
             CS_TRY(cs_pass_order_find(&candidates->items[i], &bounds->orders[orders], error));
     }
     bounds->n = candidates->n;
@@ -1099,8 +1115,8 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
 
 /* ---- begin and end ---- */
 
-/* The most memory of a device, before what candidates set aside for their communicators; and whether
- * the devices are equally fast. */
+/* Finds the largest memory of a device, before candidates reserve memory for their communicators,
+ * and whether all devices are equally fast. */
 static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_error *error)
 {
     cs_scenario *whole = &bounds->whole;
@@ -1119,16 +1135,19 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     return CS_OK;
 }
 
-/* Compares the links of each block of neighbouring devices with the first block's. */
+/* Comparison of the links of each block of neighbouring devices with the links of the first
+ * block. */
 typedef struct likeness {
     const cs_platform *platform;
-    uint32_t *first, *link; /* room for the links of a route */
+    uint32_t *first, *link; /* scratch for the links of two routes */
     uint32_t *block,
-        *like;     /* per link: 1 + the only block that uses it; which of the first block */
-    uint32_t *now; /* per link of the first block: its twin in the latest block */
+        /* per link: 1 + number of the only block that uses it; matching link of the first block */
+        *like;
+    uint32_t *now; /* per link of the first block: its match in the latest block */
 } likeness;
 
-/* Whether the way from a to b in a block is like that in the first one. */
+/* Whether the route from a to b in a block is like the route between the same places of the first
+ * block. */
 static cs_status is_way_alike(likeness *l, uint32_t size, uint32_t block, uint32_t a, uint32_t b,
                               bool *alike, cs_error *error)
 {
@@ -1152,8 +1171,8 @@ static cs_status is_way_alike(likeness *l, uint32_t size, uint32_t block, uint32
     return CS_OK;
 }
 
-/* Whether each block of `size` neighbouring devices is joined by links that no other block uses, as
- * the first one is: then exchanges within blocks take the same on all of them. */
+/* Whether each block of `size` neighbouring devices is connected like the first block, by links
+ * that no other block uses. If so, exchanges within blocks take the same time in all blocks. */
 static cs_status are_blocks_alike(const cs_platform *platform, uint32_t size, bool *alike,
                                   cs_error *error)
 {
@@ -1174,7 +1193,7 @@ static cs_status are_blocks_alike(const cs_platform *platform, uint32_t size, bo
                   .now = room + 2 * longest + 2 * links + 1};
     cs_status status = CS_OK;
     for (size_t k = 0; k < links; k++)
-        l.now[k] = (uint32_t)links; /* no link, in no block */
+        l.now[k] = (uint32_t)links; /* invalid number, which no link has */
     for (uint32_t block = 0; block < platform->n_devices / size && *alike; block++)
         for (uint32_t pair = 0; pair < size * size && *alike && status == CS_OK; pair++)
             if (pair / size != pair % size)
@@ -1183,12 +1202,14 @@ static cs_status are_blocks_alike(const cs_platform *platform, uint32_t size, bo
     return status;
 }
 
-/* Over how many devices candidates divide layers within blocks that are alike, on all platforms. */
+/* Finds the numbers of devices over which candidates split layers within equal blocks, on all
+ * platforms. */
 static cs_status find_blocks(const cs_candidates *candidates, cs_bounds *bounds, cs_error *error)
 {
     const cs_model *model = bounds->whole.model;
     bool even = bounds->equal_speeds && bounds->n_platforms > 0;
-    for (uint32_t l = 0; l < model->n_layers; l++) /* stages on one device have no copies */
+    /* with shared weights, the copies depend on the devices of the stages */
+    for (uint32_t l = 0; l < model->n_layers; l++)
         even &= !model->layers[l].tied_to;
     uint32_t tried[CS_BLOCKS_MAX], n_tried = 0;
     for (uint32_t c = 0; c < candidates->n && even && n_tried < CS_BLOCKS_MAX; c++) {
@@ -1211,7 +1232,7 @@ void cs_bounds_finish(cs_bounds *bounds)
 {
     for (uint32_t i = 0; bounds->priced && i < bounds->prices.n; i++)
         cs_priced_finish(&bounds->priced[i]);
-    for (uint32_t i = 0; i < bounds->n_platforms; i++) { /* behind those that share them */
+    for (uint32_t i = 0; i < bounds->n_platforms; i++) { /* after the scenarios that share them */
         cs_price_memory_destroy(bounds->platforms[i].memory);
         cs_scenario_finish(&bounds->platforms[i].scenario);
     }

@@ -11,20 +11,20 @@
 #include <string.h>
 
 enum {
-    MOST_VALUES = 64, /* of an axis */
+    MOST_VALUES = 64, /* largest number of values of an axis */
     MOST_MICRO_SAMPLES = 16,
-    LEAST_TOKENS = 4096, /* of a sequence, that context leaves a device */
+    LEAST_TOKENS = 4096, /* tokens of a sequence that each device has with context parallelism */
     MOST_CONTEXT = 16,
-    MOST_PARTS = 16, /* of an image */
+    MOST_PARTS = 16, /* largest number of parts of an image */
     MOST_FILTERS = 64,
-    NODE_DEVICES = 8, /* where the platform does not say */
+    NODE_DEVICES = 8, /* default if the platform does not tell */
     USUAL_BUCKET = 25 << 20,
     FULLY_SHARDED = 3,
-    EACH_UP_TO = 64, /* devices that are simulated one by one where they are not alike */
+    EACH_UP_TO = 64, /* largest number of unequal devices that are all simulated */
 };
 
-/* Refers to the members of `from` but for those that are listed, ended by NULL; to none of what is
- * no object. */
+/* Adds references to the members of `from`, except those in the NULL-terminated list `but`. Adds
+ * none if `from` is not an object. */
 static bool refer(cJSON *to, const cJSON *from, const char *const *but)
 {
     for (const cJSON *at = cJSON_IsObject(from) ? from->child : NULL; at; at = at->next) {
@@ -44,7 +44,7 @@ static bool add_count(cJSON *object, const char *key, uint64_t value)
 
 /* ---- the scenario itself ---- */
 
-/* A number of a section; 0: none that can be. */
+/* Returns a number of a section; 0 if it is not a valid count. */
 static uint32_t count_at(const cJSON *document, const char *section, const char *key)
 {
     const cJSON *value = cs_json_member(cs_json_member(document, section), key);
@@ -72,7 +72,7 @@ static const char *const decided[] = {"tensor",
                                       "bucket",
                                       NULL};
 
-/* The scenario with data parallelism in place of its own plan. */
+/* Makes the scenario with data parallelism instead of its own plan. */
 static cJSON *undivided_document(const cJSON *document)
 {
     static const char *const replaced[] = {"model", "parallel", "schedule", NULL};
@@ -91,7 +91,7 @@ static cJSON *undivided_document(const cJSON *document)
     return NULL;
 }
 
-/* Whether a section is left out, or an object, as it has to be. */
+/* Whether a section is absent or an object, as required. */
 static bool is_section(const cJSON *document, const char *name)
 {
     const cJSON *section = cs_json_member(document, name);
@@ -194,7 +194,7 @@ static values only(uint32_t value)
     return (values){1, {value}};
 }
 
-/* Those of the section; false where it names none. */
+/* Takes the values that the section lists. Returns false if it lists none. */
 static bool take_listed(const cs_list *list, values *to)
 {
     *to = (values){0};
@@ -203,7 +203,7 @@ static bool take_listed(const cs_list *list, values *to)
     return list->n > 0;
 }
 
-/* Divisors of `of` up to `most`, where the section lists none. */
+/* Returns the values that the section lists, or else the divisors of `of` up to `most`. */
 static values divisors_or(const cs_list *list, uint32_t of, uint64_t most)
 {
     values found;
@@ -215,7 +215,8 @@ static values divisors_or(const cs_list *list, uint32_t of, uint64_t most)
     return found;
 }
 
-/* 0 to `n` - 1 without those that `leave_out` has a bit for. */
+/* Returns the values that the section lists, or else 0 to `n` - 1, except those with a bit in
+ * `leave_out`. */
 static values choices_or(const cs_list *list, uint32_t n, uint32_t leave_out)
 {
     values found;
@@ -250,9 +251,9 @@ static values schedules_or(const cs_list *list)
 
 /* ---- the product ---- */
 
-/* Which values each axis has on so many devices. */
+/* Values of each axis for a given number of devices. */
 typedef struct axes {
-    values layers[3]; /* of each cs_advise_method */
+    values layers[3]; /* sizes per cs_advise_method */
     values space, context, pipeline, expert, zero, micro, schedules, recompute, inner;
 } axes;
 
@@ -314,7 +315,7 @@ typedef struct ruled {
     const cs_candidate *candidate;
 } ruled;
 
-/* Values that the candidate decides; the scenario's for all other keys. */
+/* Returns values that the candidate decides, and the scenario's for all other keys. */
 static const cJSON *value_of(void *context, const char *key, cJSON *made)
 {
     const cs_candidate *c = ((const ruled *)context)->candidate;
@@ -378,7 +379,7 @@ cs_status cs_candidates_add(const cs_advise_base *base, const cs_candidate *cand
     return push(base, &with, candidates, error);
 }
 
-/* What is held, where, and what is computed again. */
+/* Varies sharding, recomputation, the order of axes, and buckets. */
 static cs_status vary_states(const making *m, cs_candidate c)
 {
     const axes *a = m->axes;
@@ -402,7 +403,7 @@ static cs_status vary_states(const making *m, cs_candidate c)
     return CS_OK;
 }
 
-/* How many stages a rank holds; each has at least one layer. */
+/* Varies the number of stages per rank; each stage has at least one layer. */
 static cs_status vary_chunks(const making *m, cs_candidate c)
 {
     const cs_schedule *schedule = cs_candidate_schedule(&c);
@@ -432,7 +433,8 @@ static cs_status vary_schedule(const making *m, cs_candidate c)
     return CS_OK;
 }
 
-/* The samples of a data-parallel rank in micro-batches; without a pipeline at once, too. */
+/* Varies the micro-batches of a data-parallel rank; without a pipeline, its whole share of the
+ * batch may also be one micro-batch. */
 static cs_status vary_micro_batch(const making *m, cs_candidate c)
 {
     const values *sizes = &m->axes->micro;
@@ -482,7 +484,7 @@ static cs_status vary_pipeline(const making *m, cs_candidate c)
     return CS_OK;
 }
 
-/* Whole layers are counted once, and not once per method. */
+/* Varies the splitting of layers. Unsplit layers are counted once, not once per method. */
 static cs_status vary_layers(const making *m, cs_candidate c)
 {
     for (c.method = CS_BY_TENSOR; c.method <= CS_BY_CHANNEL; c.method++) {
@@ -545,7 +547,7 @@ static bool add_names(cJSON *object, const char *key, const char *const *names, 
     return done;
 }
 
-/* Below the section, or as pointers to it. */
+/* Adds the operators as members of the section "model", or as pointers to them. */
 static bool add_operators(cJSON *object, const char *before, const cs_selective *selective)
 {
     char recomputed[64], discarded[64];
@@ -606,11 +608,11 @@ static bool add_space(const cs_advise_base *base, const cs_candidate *c, cJSON *
     return done;
 }
 
-/* Referred to as all else that the scenario says, unless candidates differ in it. */
+/* Adds the bucket as a reference to the scenario's, unless candidates differ in it. */
 static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     const cJSON *given = cs_json_member(cs_json_member(base->document, "parallel"), "bucket");
-    if (c->zero == FULLY_SHARDED) /* reduces the gradients of each layer */
+    if (c->zero == FULLY_SHARDED) /* the gradients of each layer are reduced separately */
         return true;
     if (c->bucket != CS_BUCKET_GIVEN)
         return cJSON_AddNumberToObject(parallel, "bucket", (double)c->bucket) != NULL;
@@ -619,7 +621,7 @@ static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON 
     return base->says_bucket || add_count(parallel, "bucket", USUAL_BUCKET);
 }
 
-/* Few devices are quickly simulated one by one. */
+/* Returns how to fold. A few devices are simulated quickly enough without folding unequal ones. */
 static const char *fold_of(const cs_advise_base *base, uint32_t devices)
 {
     return base->section.exact || devices <= EACH_UP_TO ? "try" : "slowest";
@@ -646,7 +648,7 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
 }
 
 /* Collectives are delays unless the scenario says otherwise, so that plans with few messages are
- * not simulated in another way than those with many. */
+ * simulated in the same way as plans with many. */
 static bool fill_collectives(const cs_advise_base *base, cJSON *collectives)
 {
     static const char *const nothing[] = {NULL}, *const fidelity[] = {"fidelity", NULL};
@@ -678,7 +680,7 @@ static bool fill_sections(const cs_advise_base *base, const cs_candidate *c, cJS
            fill_schedule(c, schedule) && fill_collectives(base, collectives);
 }
 
-/* The changes of OSDP, which come last. */
+/* Applies the changes of OSDP, which come last. */
 static bool apply_more(const cJSON *more, cJSON *document)
 {
     for (const cJSON *at = more ? more->child : NULL; at; at = at->next) {
@@ -705,7 +707,7 @@ cJSON *cs_candidate_document(const cs_advise_base *base, const cs_candidate *can
     return NULL;
 }
 
-/* Folded wherever devices are alike, if the scenario has a mesh. */
+/* Adds folding of equal devices, if the scenario has a mesh. */
 static bool fill_own(const cs_advise_base *base, cJSON *document)
 {
     static const char *const fold[] = {"fold", NULL};
@@ -733,7 +735,8 @@ cJSON *cs_candidate_changes(const cs_advise_base *base, const cs_candidate *cand
 {
     cJSON *changes = cJSON_CreateObject(), *sections = cJSON_CreateObject();
     bool done = changes && sections && fill_sections(base, candidate, sections);
-    if (done && base->rules.is_assumed) /* alone, the plan would have the usual runtime for it */
+    /* without this, the plan alone would get its usual runtime */
+    if (done && base->rules.is_assumed)
         done = cJSON_AddStringToObject(changes, "/runtime", base->rules.runtime);
     if (done && base->divisible)
         done = cJSON_AddBoolToObject(changes, "/model/recompute",
@@ -783,7 +786,7 @@ static void CS_PRINTF(2, 3) say(words *w, const char *format, ...)
 
 static const char *const method_names[] = {"tensor", "filter", "channel"};
 
-/* Calls `one` with the name and the size of each axis that is used. */
+/* Calls `one` with the name and the size of each axis in use. */
 static void each_axis(const cs_candidate *c, words *w,
                       void (*one)(words *w, const char *name, uint32_t size))
 {
@@ -845,7 +848,7 @@ char *cs_candidate_strategy(const cs_candidate *c, char *text, size_t size)
     return text;
 }
 
-/* Within single quotes of a shell. */
+/* Writes a text in single quotes of a shell. */
 static void put_quoted(const char *text, FILE *out)
 {
     for (; *text; text++) {

@@ -1,5 +1,5 @@
-/* The plans that are shown: where their time goes, and what becomes of it when links or devices are
- * not as described. */
+/* Examination of the plans shown: how each spends its time, and the effect of links or devices that
+ * differ from their description. */
 #include "sim/study/advise/search.h"
 
 #include "sim/base/time.h"
@@ -8,14 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is simulated of each row: in full, once per doubt, and of the first ones every device. */
+/* Parts of the examination of a row: the full simulation, one part per doubt, and for the first
+ * rows every device. */
 enum { EACH = 1 + CS_N_DOUBTS, PARTS };
 
-/* What comes of a part: candidate * PARTS + 0, in full, or + 1 + doubt, or + EACH. */
+/* Result of a part. Part candidate * PARTS + 0 is the full simulation, + 1 + doubt is a doubt, +
+ * EACH is every device. */
 typedef struct examined {
     bool estimated;
-    cs_limits limits; /* in full; without the axis */
-    double time;      /* of a doubt */
+    cs_limits limits; /* full simulation: limits, except `axis` */
+    double time;      /* doubt: time of the step, s */
     cs_step each;
 } examined;
 
@@ -29,8 +31,8 @@ static cs_advice_row *row_of(cs_advice *advice, uint32_t candidate)
 
 /* ---- other links, other devices ---- */
 
-/* The platform with the speeds of devices and links multiplied; those that change live in the arena,
- * the rest is the original's. */
+/* Copies the platform and multiplies the speeds of devices and links. Changed arrays are in the
+ * arena; the others are shared with the original. */
 static cs_status change_platform(const cs_platform *from, double bandwidth, double speed,
                                  cs_arena *arena, cs_platform *to, cs_error *error)
 {
@@ -52,12 +54,13 @@ static cs_status change_platform(const cs_platform *from, double bandwidth, doub
     return CS_OK;
 }
 
-/* A step of the scenario on the changed platform; collectives priced by levels change with it. */
+/* Simulates a step of the scenario on the changed platform. The bandwidths of collective levels
+ * change too. */
 static cs_status simulate_changed(const cs_scenario *scenario, double bandwidth, double speed,
                                   bool shared, const cs_progress *progress, double *time,
                                   cs_error *error)
 {
-    cs_scenario changed = *scenario; /* what it owns stays the original's */
+    cs_scenario changed = *scenario; /* the original keeps ownership of everything */
     cs_step step;
     cs_arena arena;
     cs_arena_init(&arena);
@@ -77,7 +80,8 @@ static cs_status simulate_changed(const cs_scenario *scenario, double bandwidth,
 
 /* ---- one plan in full ---- */
 
-/* What all of the mini-batch takes one device with all of the model, in the same micro-batches. */
+/* Returns the computing time of the whole mini-batch on one device with the whole model, in the
+ * same micro-batches. */
 static double undivided_time(const cs_advice *advice, const cs_candidate *of)
 {
     cs_candidate c = *of;
@@ -92,7 +96,7 @@ static double undivided_time(const cs_advice *advice, const cs_candidate *of)
     return status == CS_OK ? computing * of->micro_batches * of->data : (double)NAN;
 }
 
-/* What no longer grows with the devices. */
+/* Returns the quantity that cannot be split any further with more devices; NULL if none. */
 static const char *name_limit(const cs_advice *advice, const cs_candidate *c)
 {
     const uint32_t samples = advice->base.batch_size;
@@ -102,7 +106,7 @@ static const char *name_limit(const cs_advice *advice, const cs_candidate *c)
                                                                   : NULL;
 }
 
-/* Of a row that is estimated; of others, as they are. */
+/* Simulates every device of an estimated row; other rows are simulated as they are. */
 static cs_status simulate_each(const cs_advice *advice, uint32_t candidate,
                                const cs_progress *progress, cs_step *step, cs_error *error)
 {
@@ -194,7 +198,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     return CS_OK;
 }
 
-/* Ranks among the rows, were all of them so. */
+/* Ranks the rows for each doubt, as if it applied to all of them. */
 static void rank_doubts(cs_advice *advice)
 {
     for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
@@ -284,14 +288,14 @@ cs_status cs_advise_own(const cs_advise_options *options, double deadline, cs_ad
     return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
 }
 
-/* With every device of the platform a plan has so many tasks, about. */
+/* Returns the approximate number of tasks of a plan with every device of the platform. */
 static double tasks_of_each(const cs_advice *advice, uint32_t candidate)
 {
     const cs_candidate *c = &advice->candidates.items[candidate];
     return (double)advice->outcomes[candidate].step.n_tasks * (c->devices / c->pipeline);
 }
 
-/* The first rows with every device, where that may be another time. */
+/* Adds the parts with every device, for the first rows whose time may change. */
 static uint32_t add_each(const cs_advice *advice, uint32_t *parts)
 {
     double tasks = 0;
@@ -316,9 +320,9 @@ cs_status cs_advise_examine(const cs_advise_options *options, double deadline, c
         if (!advice->rows[i / EACH].complete)
             parts[n++] = advice->rows[i / EACH].candidate * PARTS + i % EACH;
     if (advice->misfit.candidate != CS_NO_CANDIDATE && !advice->misfit.complete)
-        parts[n++] = advice->misfit.candidate * PARTS; /* in full only */
+        parts[n++] = advice->misfit.candidate * PARTS; /* the misfit is simulated in full only */
     n += add_each(advice, parts + n);
-    if (n > 0 && cs_clock_seconds() > deadline) { /* even to begin takes a while */
+    if (n > 0 && cs_clock_seconds() > deadline) { /* even starting the pool takes a while */
         advice->cut = "time budget used up";
         n = 0;
     }

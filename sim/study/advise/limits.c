@@ -22,7 +22,7 @@ static double computing_of(const cs_time_use *use)
     return cs_time_seconds(sum);
 }
 
-/* Means over the devices; returns what the busiest one computes. */
+/* Adds means over the devices; returns the computing time of the busiest device. */
 static double add_devices(const cs_analysis *analysis, cs_limits *limits)
 {
     double busiest = 0;
@@ -43,7 +43,7 @@ static double add_devices(const cs_analysis *analysis, cs_limits *limits)
     return busiest;
 }
 
-/* Of the device that has the least room left. */
+/* Takes the memory categories of the device with the largest peak, at its peak. */
 static void take_peak(const cs_trace *trace, cs_limits *limits)
 {
     const cs_device_record *fullest = NULL;
@@ -61,7 +61,8 @@ void cs_limits_find(const cs_scenario *scenario, const cs_simulation *simulation
     const cs_mean_use mean = analysis->mean;
     const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
     const double makespan = cs_time_seconds(analysis->makespan);
-    const double counted = analysis->iteration_time / makespan; /* the rates are of that */
+    /* converts rates per iteration time into rates per makespan */
+    const double counted = analysis->iteration_time / makespan;
     *limits = (cs_limits){.throughput = scenario->batch_size / makespan,
                           .tokens = rate.tokens * counted,
                           .utilisation = rate.utilisation * counted};

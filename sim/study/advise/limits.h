@@ -1,10 +1,11 @@
-/* Where the time of a plan goes, and what limits it.
+/* How a plan spends its time, and what limits it.
  *
- * The limits are those of Kahira et al., HPDC 2021, table 6, as far as training has them, and the
- * bubble of pipelines. All are measured in the plan's own simulation, as means over its devices,
- * but for two that take another one: congestion is what the step takes longer than with links that
- * nobody shares; and redundancy what devices compute in all more than one device with all of the
- * model would, of the same micro-batches, be it twice or less efficiently.
+ * The limits are pipeline bubbles, and the limits in table 6 of Kahira et al., HPDC 2021, that
+ * concern training. All are measured in the plan's own simulation, as means over its devices,
+ * except two that need another run: congestion is the additional time of the step compared with
+ * links that are not shared; redundancy is the additional computing of all devices together
+ * compared with one device that has the whole model and the same micro-batches, because work is
+ * done twice or less efficiently.
  */
 #ifndef CS_ADVISE_LIMITS_H
 #define CS_ADVISE_LIMITS_H
@@ -12,15 +13,15 @@
 #include "sim/run/simulate.h"
 
 #define CS_LIMIT_MAP(X)                                                                            \
-    X(GRADIENTS, "gradient exchange")   /* exposed: sums of gradients, gathered weights */         \
+    X(GRADIENTS, "gradient exchange")   /* exposed: sums of gradients, gathers of weights */       \
     X(LAYERS, "layer-wise collectives") /* exposed: over tensor, context and experts */            \
-    X(HALO, "halo")                     /* exposed: over space */                                  \
-    X(STAGES, "stage messages")         /* exposed: from stage to stage */                         \
+    X(HALO, "halo")                     /* exposed: exchanges over space */                        \
+    X(STAGES, "stage messages")         /* exposed: between stages */                              \
     X(CONGESTION, "congestion")                                                                    \
     X(REDUNDANCY, "redundancy")                                                                    \
     X(UPDATE, "weight update")                                                                     \
-    X(IMBALANCE, "imbalance") /* the busiest device's computing, over the mean */                  \
-    X(BUBBLE, "bubbles")      /* waiting for others' computing, but for imbalance */
+    X(IMBALANCE, "imbalance") /* computing of the busiest device, minus the mean */                \
+    X(BUBBLE, "bubbles")      /* waiting for other devices' computing, except imbalance */
 
 typedef enum cs_limit {
 #define CS_LIMIT_ENUM(name, text) CS_LIMIT_OF_##name,
@@ -29,23 +30,25 @@ typedef enum cs_limit {
         CS_N_LIMITS
 } cs_limit;
 
-extern const char *const cs_limit_names[]; /* ended by NULL */
+extern const char *const cs_limit_names[]; /* names of the limits, NULL-terminated */
 
 typedef struct cs_limits {
-    double seconds[CS_N_LIMITS]; /* of the step; limits overlap, and do not add up to it */
-    double computing;            /* forward and backward, a mean over devices; s */
-    double exposed;              /* communication that nothing hides */
-    double waiting;              /* bubbles, imbalance included */
+    /* seconds of the step per limit; limits overlap, so they do not add up to it */
+    double seconds[CS_N_LIMITS];
+    double computing; /* forward and backward, mean over devices, s */
+    double exposed;   /* exposed communication, s */
+    double waiting;   /* bubbles, including imbalance, s */
     double update;
-    cs_limit first; /* the largest of them */
-    const char
-        *axis; /* what does not grow any more: "heads", "layers", "samples"; NULL: all could */
-    int64_t at_peak[CS_N_CATEGORIES];       /* of the fullest device; bytes */
+    cs_limit first; /* the largest limit */
+    /* axis that cannot grow any more: "heads", "layers", "samples"; NULL: all could */
+    const char *axis;
+    int64_t at_peak[CS_N_CATEGORIES];       /* bytes per category on the fullest device */
     double throughput, tokens, utilisation; /* samples/s; tokens/s and a fraction, or NaN */
 } cs_limits;
 
-/* `undivided` is the computing time of the whole mini-batch on one device that has all of the
- * model, in s; NaN: not known. `alone` is the time of the step with links that nobody shares; s. */
+/* Finds the limits of a simulated plan. `undivided` is the computing time of the whole mini-batch
+ * on one device with the whole model, in s; NaN: unknown. `alone` is the time of the step in s if
+ * no links are shared. */
 void cs_limits_find(const cs_scenario *scenario, const cs_simulation *simulation, double undivided,
                     double alone, cs_limits *limits);
 

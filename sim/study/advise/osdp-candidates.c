@@ -14,7 +14,8 @@ static bool has_stage(const cs_advise_section *section, uint32_t stage)
     return found;
 }
 
-/* Plans of zero 0 stand for those of all stages. */
+/* Whether OSDP makes plans like this candidate. Only candidates with zero 0 are used, in place of
+ * all ZeRO stages. */
 static bool is_wanted(const cs_candidate *c)
 {
     return c->zero == 0 && c->pipeline == 1 && c->micro_batches == 1 && c->expert == 1 &&
@@ -31,7 +32,7 @@ typedef struct trial {
     const cs_progress *progress;
 } trial;
 
-/* {"/parallel/rules": [...], ...}; NULL when memory runs out. */
+/* Makes {"/parallel/rules": [...], ...}; NULL if memory runs out. */
 static cJSON *changes_of(const cs_osdp_model *model, const cs_osdp_plan *plan)
 {
     cJSON *changes = cJSON_CreateObject(), *rules = cs_osdp_rules_json(model, plan);
@@ -74,7 +75,7 @@ static cs_status try(const void *context, cs_osdp_fitted *plan, cs_error *error)
 
 /* ---- all of them ---- */
 
-/* Some layers are replicated, and some are not. */
+/* Whether some layers are replicated and others are not. */
 static bool is_mixed(const cs_osdp_model *model, const cs_osdp_fitted *fitted)
 {
     return fitted->plan.found && !cs_osdp_is_all(model, &fitted->plan, true) &&
@@ -98,7 +99,7 @@ static cs_status fit(trial *t, const cs_scenario *scenario, cs_arena *arena,
                              .progress = t->progress,
                              .try = try,
                              .context = t};
-    if (how.rules.limit < INT64_MAX) /* else nothing need be sharded */
+    if (how.rules.limit < INT64_MAX) /* otherwise nothing has to be sharded */
         CS_TRY(cs_osdp_fit_batch(&how, model.samples, arena, &fitted, error));
     if (!is_mixed(&model, &fitted))
         return CS_OK;
@@ -107,7 +108,7 @@ static cs_status fit(trial *t, const cs_scenario *scenario, cs_arena *arena,
     return cs_candidates_add(t->base, &made, changes_of(&model, &fitted.plan), candidates, error);
 }
 
-/* What the model or the platform refuses has no plan of OSDP either. */
+/* Adds OSDP's plan for one candidate, unless the model or the platform rejects the candidate. */
 static cs_status add_one(const cs_advise_base *base, const cs_bounds *bounds,
                          const cs_candidate *like, const cs_progress *progress,
                          cs_candidates *candidates, cs_error *error)
@@ -138,9 +139,9 @@ cs_status cs_osdp_candidates_add(const cs_advise_base *base, const cs_bounds *bo
         !has_stage(&base->section, 3))
         return CS_OK;
     for (uint32_t i = 0; i < n; i++) {
-        const cs_candidate like = candidates->items[i]; /* which may move */
+        const cs_candidate like = candidates->items[i]; /* a copy, because the array may move */
         cs_candidate mixed = like;
-        mixed.more = base->document; /* any changes of layers */
+        mixed.more = base->document; /* any changes of layers will do */
         if (is_wanted(&like) && cs_candidate_broken_rule(base, &mixed) == CS_RUNTIME_RULES_MOST)
             CS_TRY(add_one(base, bounds, &like, progress, candidates, error));
     }

@@ -13,19 +13,21 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-/* Passes are taken one by one, as the schedule makes them. */
+/* State while following the passes one by one, in the schedule's order. */
 typedef struct walk {
-    const cs_stage_price *stages; /* NULL: all are `alike`, and messages take no time */
+    const cs_stage_price *stages; /* NULL: all stages are `alike`, and messages take no time */
     const cs_pass_order *order;
     uint32_t n_ranks;
-    double *ends;             /* per task */
-    double *free;             /* per rank: when its latest pass has ended */
-    double *kept, *most;      /* per rank: now, and the most until now */
-    uint32_t *live, *at_most; /* per stage: micro-batches in flight, and when its rank had most */
+    double *ends;        /* per task: end time */
+    double *free;        /* per rank: end of its latest pass */
+    double *kept, *most; /* per rank: activations now, and the maximum so far */
+    /* per stage: micro-batches in flight now, and at the time of its rank's maximum */
+    uint32_t *live, *at_most;
     double last;
 } walk;
 
-/* A message over the boundary behind stage s has s + 1 bytes (make_job). */
+/* Returns the length of a task. A message over the boundary after stage s has s + 1 bytes
+ * (make_job). */
 static double length_of(const walk *w, const cs_class *cls)
 {
     if (cls->kind == CS_UPDATE)
@@ -41,8 +43,8 @@ static double length_of(const walk *w, const cs_class *cls)
                                              : of->backward - of->weight_half;
 }
 
-/* Activations are there from the start of a forward to the end of its backward, or of the half of
- * it that computes gradients of weights. */
+/* Counts activations. They exist from the start of a forward to the end of its backward, or of the
+ * half of the backward that computes gradients of weights. */
 static void count(walk *w, const cs_class *cls)
 {
     const uint32_t stage = cls->stage, rank = cls->device;
@@ -86,7 +88,7 @@ static cs_status take(void *context, const cs_graph *head, const cs_handed *task
 
 /* ---- a job without layers ---- */
 
-/* The parameters of a schedule, to free. */
+/* Reads the parameters of a schedule, in the arena's memory. */
 static cs_status read_params(const cs_candidate *c, const cs_schedule *schedule, cs_arena *arena,
                              void **params, cs_error *error)
 {
@@ -107,7 +109,8 @@ static cs_status read_params(const cs_candidate *c, const cs_schedule *schedule,
     return status;
 }
 
-/* A rank is a device, a stage a layer of nothing. */
+/* Generates the tasks of a job whose devices are the ranks and whose layers, all empty, are the
+ * stages. */
 static cs_status walk_through(const cs_candidate *c, walk *w, cs_arena *arena, cs_error *error)
 {
     const uint32_t n = w->order->n_stages;
@@ -119,7 +122,8 @@ static cs_status walk_through(const cs_candidate *c, walk *w, cs_arena *arena, c
                     .n_devices = n,
                     .stages = cs_arena_alloc(arena, n, sizeof(*plan.stages)),
                     .devices = w->order->rank};
-    const size_t most = (size_t)n * (5 * (size_t)c->micro_batches + 1); /* 3 passes, 2 messages */
+    /* per micro-batch: at most 3 passes and 2 messages */
+    const size_t most = (size_t)n * (5 * (size_t)c->micro_batches + 1);
     w->ends = malloc(most * sizeof(*w->ends));
     if (!model.layers || !sums || !speeds || !plan.stages || !w->ends)
         return cs_error_no_memory(error);
@@ -166,7 +170,7 @@ cs_status cs_pass_order_find(const cs_candidate *c, cs_pass_order *order, cs_err
     const uint32_t n = c->pipeline * c->chunks;
     *order = (cs_pass_order){.n_stages = n, .rank = calloc(3 * (size_t)n, sizeof(*order->rank))};
     double *most = calloc(c->pipeline, sizeof(*most));
-    uint32_t *held = calloc(c->pipeline, sizeof(*held)); /* stages of a rank so far */
+    uint32_t *held = calloc(c->pipeline, sizeof(*held)); /* number of stages of each rank so far */
     cs_status status = order->rank && most && held ? CS_OK : cs_error_no_memory(error);
     for (uint32_t s = 0; status == CS_OK && s < n; s++) {
         order->rank[s] = cs_candidate_rank(c, s);

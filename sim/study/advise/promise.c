@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Bytes/s of a ring over the places that share weights; infinite: one place has them. */
+/* Finds the bandwidth, in bytes/s, of a ring over the places that share weights; infinite if only
+ * one place has them. */
 static cs_status rate_of(const cs_candidate *c, const cs_platform *platform, double *rate,
                          cs_error *error)
 {
@@ -16,7 +17,7 @@ static cs_status rate_of(const cs_candidate *c, const cs_platform *platform, dou
     if (!platform || last == 0)
         return CS_OK;
     CS_TRY(cs_route_find(platform, 0, last, NULL, &route, error));
-    /* each of the group's places in a node has a way out of its own */
+    /* in each node, every place of the group has its own link out of the node */
     const uint32_t node = platform->node_devices, apart = c->data > 1 ? stride : c->layer;
     *rate = route.bandwidth * (last >= node && apart < node ? node / apart : 1);
     return CS_OK;
@@ -42,7 +43,7 @@ cs_status cs_promise_make(const cs_advise_base *base, const cs_candidate *c,
 
     double rate;
     CS_TRY(rate_of(c, platform, &rate, error));
-    /* the slowest rank takes so long for a micro-batch: layers are not divided */
+    /* time of a micro-batch on the slowest rank, because ranks have whole layers */
     const double layers = (double)base->n_layers / order->n_stages;
     const double pass = (all.forward + all.backward) / ranks * ceil(layers) / layers;
     const double gradients = all.gradients / ranks / rate, weights = all.dense / ranks / rate;

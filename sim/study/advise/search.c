@@ -63,7 +63,8 @@ bool cs_candidates_compete(const cs_candidate *a, const cs_candidate *b)
            (a->expert > 1) == (b->expert > 1);
 }
 
-/* The time of the best plan of its strategy and devices; infinite while there is none. */
+/* Returns the time of the best plan with the same strategy and devices; infinite if there is
+ * none. */
 static double best_of_its_kind(const cs_advice *advice, const cs_standing *standing,
                                const cs_candidate *candidate)
 {
@@ -74,7 +75,7 @@ static double best_of_its_kind(const cs_advice *advice, const cs_standing *stand
     return INFINITY;
 }
 
-/* Whether a plan was found that takes no more time and no more memory. */
+/* Whether a known plan needs at most this time and at most this memory. */
 static bool is_dominated(const cs_advice *advice, const cs_standing *standing, double time,
                          double memory)
 {
@@ -84,7 +85,7 @@ static bool is_dominated(const cs_advice *advice, const cs_standing *standing, d
     return false;
 }
 
-/* Whether a candidate may be an answer besides being the best of its kind. */
+/* Whether a candidate may be an answer other than the best of its strategy and devices. */
 static bool may_rank(const cs_advice *advice, const cs_standing *standing, uint32_t top,
                      uint32_t candidate)
 {
@@ -113,40 +114,44 @@ static const cs_advice_row *find_row(const cs_advice *advice, uint32_t candidate
     return NULL;
 }
 
-/* A candidate in the queue, by its bound on time when it was put there. */
+/* A candidate in the queue, with its bound on time at the time when it was added. */
 typedef cs_found queued;
 
-/* How the promising plans of a part of the capacity turned out. */
+/* Results of the promising plans for one part of the capacity. */
 enum { N_PARTS = 4, MOST_TRIED = 256 };
 typedef struct hope {
-    double best, least; /* s: the fastest that was found; the least that one promised */
-    uint32_t failed;    /* simulated since the fastest was found */
+    double best, least; /* s: the fastest time found; the smallest time promised */
+    uint32_t failed;    /* number simulated since the fastest was found */
 } hope;
 
 struct cs_advise_search {
     const cs_advise_options *options;
     cs_advice *advice;
     cs_journal journal;
-    queued *queue; /* a heap: the least bound on time first, equals by number */
+    queued *queue; /* heap: smallest bound on time first; ties by number */
     uint32_t n_queued, queue_room;
     uint32_t n_simulated;
-    const uint32_t *round; /* candidates that are simulated now */
+    const uint32_t *round; /* candidates being simulated */
     uint32_t n_round;
-    uint32_t refused; /* whose message advice->refusal is: those before were not refused */
-    cs_candidate_outcome
-        *earlier; /* per candidate: of an earlier run, or open; NULL: there is none */
+    /* number of the candidate whose message is advice->refusal; earlier ones were not rejected */
+    uint32_t refused;
+    /* per candidate: outcome of an earlier run, or open; NULL: there is no earlier run */
+    cs_candidate_outcome *earlier;
     uint32_t n_earlier;
     cs_timed_progress timed;
     bool stopped;
     uint32_t n_settled;
-    double shown;          /* the largest part that progress showed as done */
-    double tasks, seconds; /* that were simulated, and what that took */
+    double shown;          /* largest fraction that progress has shown */
+    double tasks, seconds; /* tasks simulated, and seconds spent on them */
     double start,
-        until; /* s of cs_clock_seconds: of the search, and the end of the search and of examining what it found */
+        /* times of cs_clock_seconds: start of the search; end of the search and of the examination
+         * of its plans */
+        until;
     bool begun, has_osdp;
-    bool tries; /* promising plans early: not where the number of simulations is limited */
+    /* whether to try promising plans early: not if the number of simulations is limited */
+    bool tries;
     hope hopes[N_PARTS];
-    uint32_t tried[MOST_TRIED], n_tried; /* promising ones that were simulated */
+    uint32_t tried[MOST_TRIED], n_tried; /* promising plans already simulated */
 };
 
 static cs_candidate_state state_of(const cs_step *step)
@@ -156,7 +161,7 @@ static cs_candidate_state state_of(const cs_step *step)
 
 /* ---- one point ---- */
 
-/* Points of pools: a candidate to simulate, or, with this bit, a price. */
+/* Bit of a pool's point: the point is a price, otherwise a candidate to simulate. */
 enum { PRICE_POINT = 1u << 31 };
 
 static void simulate(const cs_advice *advice, uint32_t i, const cs_progress *progress,
@@ -209,7 +214,7 @@ static cs_status note(cs_advise_search *s, uint32_t i, cs_error *error)
     return cs_journal_flush(&s->journal, false, error);
 }
 
-/* A number of at least 0 and below the limit; false: it is none. */
+/* Reads a number from 0 to below the limit. Returns false if there is none. */
 static bool take_number(const cJSON *record, const char *key, double limit, double *to)
 {
     const cJSON *value = cs_json_member(record, key);
@@ -225,12 +230,13 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     (void)place;
     if (cs_json_parse("journal", text, strlen(text), &record, NULL) != CS_OK)
         return false;
-    static const double bytes = 9223372036854775808.0; /* 2^63 */
+    static const double bytes = 9223372036854775808.0; /* the value 2^63 */
     const bool taken = take_number(record, "candidate", s->n_earlier, &i) && i == floor(i) &&
                        take_number(record, "time_s", INFINITY, &time) &&
                        take_number(record, "peak", bytes, &peak) &&
                        take_number(record, "over", bytes, &over) &&
-                       take_number(record, "free", 2 * bytes, &left) && /* INT64_MAX: unlimited */
+                       /* INT64_MAX means unlimited */
+                       take_number(record, "free", 2 * bytes, &left) &&
                        take_number(record, "tasks", UINT32_MAX, &tasks) &&
                        cJSON_IsBool(cs_json_member(record, "possible"));
     if (taken) {
@@ -244,7 +250,7 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     return taken;
 }
 
-/* Which search it is: a hash of all that decides its outcomes. */
+/* Identifies the search by a hash of everything that decides its outcomes. */
 static cs_status identify(const cs_advise_options *options, const cs_advise_base *base,
                           uint64_t *identity, cs_error *error)
 {
@@ -278,7 +284,7 @@ static cs_status open_journal(cs_advise_search *s, cs_error *error)
     uint64_t identity;
     if (!s->options->journal)
         return CS_OK;
-    s->n_earlier = CS_CANDIDATES_MAX; /* OSDP's plans come later */
+    s->n_earlier = CS_CANDIDATES_MAX; /* OSDP's plans are added later */
     s->earlier = calloc(s->n_earlier, sizeof(*s->earlier));
     if (!s->earlier)
         return cs_error_no_memory(error);
@@ -301,7 +307,7 @@ cs_progress cs_timed_progress_of(cs_timed_progress *timed)
     return (cs_progress){is_in_time, timed};
 }
 
-/* Shows the larger part of two: of the plans, and of the time. It never shrinks. */
+/* Shows the larger of two fractions: plans settled, and time used. It never decreases. */
 static bool goes_on(void *context, const char *what, uint64_t done, uint64_t total)
 {
     enum { STEPS = 1 << 20 };
@@ -333,7 +339,8 @@ static cs_status settle_failure(cs_advise_search *s, const cs_pool_item *item, c
     uint32_t at = 0;
     while (at < s->n_round && s->round[at] != item->point)
         at++;
-    if (at < s->refused) { /* what is said does not depend on which is collected first */
+    /* the message must not depend on the order of results */
+    if (at < s->refused) {
         s->refused = at;
         const char *text = item->error->text;
         s->advice->refusal = cs_arena_copy_length(&s->advice->arena, text, strcspn(text, "\n"));
@@ -349,7 +356,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
         return cs_bounds_collect(&advice->base, &advice->candidates, &advice->bounds,
                                  item->point & ~PRICE_POINT, item, error);
     cs_candidate_outcome *outcome = &advice->outcomes[item->point];
-    s->n_settled += outcome->state == CS_CANDIDATE_OPEN; /* else it was left out before */
+    s->n_settled += outcome->state == CS_CANDIDATE_OPEN; /* otherwise it was pruned before */
     if (item->status != CS_OK)
         return settle_failure(s, item, error);
     memcpy(&outcome->step, item->value, sizeof(outcome->step));
@@ -371,7 +378,7 @@ static cs_pool pool_of(cs_advise_search *s, const uint32_t *points, uint32_t n)
                      .jobs = s->options->jobs};
 }
 
-/* The points of a round: candidates to simulate, and then prices. */
+/* Points of a round: candidates to simulate, then prices. */
 typedef struct points {
     uint32_t items[2 * CS_ADVISE_ROUND];
     uint32_t n_candidates, n_prices;
@@ -385,7 +392,7 @@ static void add_price(points *to, uint32_t price)
     to->items[CS_ADVISE_ROUND + to->n_prices++] = price | PRICE_POINT;
 }
 
-/* CS_OK also if it was stopped. */
+/* Runs a round. Returns CS_OK also if it was stopped. */
 static cs_status run_round(cs_advise_search *s, points *round, cs_error *error)
 {
     const cs_progress progress = {goes_on, s};
@@ -411,7 +418,7 @@ static cs_status run_round(cs_advise_search *s, points *round, cs_error *error)
     return status;
 }
 
-/* Simulates a candidate in this round, unless an earlier run did. */
+/* Adds a candidate to the round, unless an earlier run has simulated it. */
 static void take(cs_advise_search *s, uint32_t i, points *round)
 {
     cs_candidate_outcome *outcome = &s->advice->outcomes[i];
@@ -462,14 +469,15 @@ static queued pop(cs_advise_search *s)
     return first;
 }
 
-/* The next candidate, by the bounds that are known now; CS_NO_CANDIDATE: there is none. */
+/* Takes the next candidate from the queue, by the bounds known now; CS_NO_CANDIDATE: the queue is
+ * empty. */
 static uint32_t next_candidate(cs_advise_search *s)
 {
     while (s->n_queued > 0) {
         const queued first = pop(s);
         if (!(first.time < s->advice->bounds.time[first.candidate]))
             return first.candidate;
-        push(s, first.candidate); /* it was priced meanwhile */
+        push(s, first.candidate); /* its bound was raised meanwhile */
     }
     return CS_NO_CANDIDATE;
 }
@@ -481,7 +489,7 @@ static bool is_priced(const cs_advice *advice, uint32_t i)
     return advice->bounds.priced[advice->bounds.of[i]].known;
 }
 
-/* Whether a candidate's price says that it is impossible; then so is its outcome. */
+/* Whether a candidate's price shows that it is impossible; if so, sets its outcome. */
 static bool is_refused(const cs_advise_search *s, uint32_t i)
 {
     cs_advice *advice = s->advice;
@@ -493,8 +501,8 @@ static bool is_refused(const cs_advise_search *s, uint32_t i)
     return true;
 }
 
-/* Whether a candidate whose turn it is can be left out. Bounds only grow when a candidate is priced,
- * so rough ones are enough. */
+/* Whether a candidate can be pruned when its turn comes. Prices only raise bounds, so rough bounds
+ * are enough. */
 static bool leave_out(const cs_advise_search *s, const cs_standing *standing, uint32_t i)
 {
     cs_advice *advice = s->advice;
@@ -512,8 +520,8 @@ static bool leave_out(const cs_advise_search *s, const cs_standing *standing, ui
     return true;
 }
 
-/* Whether a candidate waits for another one of its kind in the round: as an answer it can only be
- * the best of them, which the other most likely is. */
+/* Whether a candidate should wait for another one of its strategy and devices in the round. It can
+ * be an answer only as the best of these, which the other one most likely is. */
 static bool has_rival(const cs_advise_search *s, const cs_standing *standing, const points *round,
                       uint32_t i)
 {
@@ -524,21 +532,21 @@ static bool has_rival(const cs_advise_search *s, const cs_standing *standing, co
     return rival && !s->options->exhaustive && !may_rank(s->advice, standing, s->options->top, i);
 }
 
-/* Fills a round in order of the bounds. Candidates are simulated when no other may still have a
- * lower bound: those behind one that is not priced wait until it is. */
+/* Fills a round in the order of the bounds. A candidate is simulated if no other may still have a
+ * lower bound, so candidates after one without a price wait until it is priced. */
 static cs_status choose(cs_advise_search *s, const cs_standing *standing, points *round,
                         cs_error *error)
 {
     cs_advice *advice = s->advice;
     uint32_t waiting[4 * CS_ADVISE_ROUND], n_waiting = 0;
-    bool in_order = true; /* none waits for a price */
+    bool in_order = true; /* whether no candidate waits for a price */
     while (round->n_candidates < CS_ADVISE_ROUND && round->n_prices < CS_ADVISE_ROUND &&
            n_waiting < 4 * CS_ADVISE_ROUND && s->n_simulated < most_simulated(s)) {
         const uint32_t i = next_candidate(s);
         if (i == CS_NO_CANDIDATE)
             break;
         if (advice->outcomes[i].state != CS_CANDIDATE_OPEN)
-            continue; /* simulated at first */
+            continue; /* it has been simulated already */
         uint32_t price = CS_NO_CANDIDATE;
         if (leave_out(s, standing, i)) {
             s->n_settled++;
@@ -568,8 +576,9 @@ static cs_status choose(cs_advise_search *s, const cs_standing *standing, points
 
 /* ---- promising plans ---- */
 
-/* While bounds are still made, the plans that promise most are simulated: they are good answers early,
- * and prune others. Each round takes one for each of these parts of the capacity. */
+/* Parts of the capacity for promising plans. While bounds are still being computed, each round
+ * simulates the most promising plan for each part: such plans are good answers early, and prune
+ * others. */
 static const double parts[N_PARTS] = {0.9, 0.5, 0.25, 0.12};
 
 static double promised_time(const cs_advice *advice, uint32_t i)
@@ -577,8 +586,8 @@ static double promised_time(const cs_advice *advice, uint32_t i)
     return fmax(advice->bounds.promises[i].time, advice->bounds.time[i]);
 }
 
-/* The open plan that promises to be the fastest within so much memory, and differs from those that
- * were tried before. */
+/* Returns the open plan that promises to be the fastest within this memory, and differs from those
+ * already tried. */
 static uint32_t most_promising(const cs_advise_search *s, double memory, const points *round)
 {
     const cs_advice *advice = s->advice;
@@ -591,7 +600,7 @@ static uint32_t most_promising(const cs_advise_search *s, double memory, const p
             (priced->known && !priced->possible) ||
             (best != CS_NO_CANDIDATE && promised_time(advice, i) >= promised_time(advice, best)))
             continue;
-        bool taken = false; /* it, or one of its kind */
+        bool taken = false; /* whether it, or a similar plan, has been taken */
         for (uint32_t k = 0; k < round->n_candidates && !taken; k++)
             taken = round->items[k] == i;
         for (uint32_t k = 0; k < s->n_tried && !taken; k++)
@@ -603,8 +612,8 @@ static uint32_t most_promising(const cs_advise_search *s, double memory, const p
     return best;
 }
 
-/* Adds the plans that promise most to a round. Once a few in turn have not been better than what was
- * found before, only one that promises more than all of them is. */
+/* Adds the most promising plans to a round. After a few attempts in a row without improvement, it
+ * adds only a plan that promises more than all of them. */
 static void add_promising(cs_advise_search *s, points *round)
 {
     enum { MOST_FAILED = 4 };
@@ -632,8 +641,8 @@ static void add_promising(cs_advise_search *s, points *round)
     }
 }
 
-/* Leaves time for examining the plans that would be shown. Each takes about as long as SIMULATIONS
- * of its step. */
+/* Reserves time for examining the plans that would be shown. Each takes about as long as
+ * SIMULATIONS simulations of its step. */
 static void keep_time(cs_advise_search *s, const cs_standing *standing)
 {
     enum { SIMULATIONS = 9 };
@@ -664,7 +673,8 @@ static cs_status do_round(cs_advise_search *s, bool *over, cs_error *error)
     return run_round(s, &round, error);
 }
 
-/* The least time of those simulated, whether or not they fit; infinite if there are none. */
+/* Returns the smallest time of all simulated plans, whether or not they fit; infinite if there are
+ * none. */
 static double least_time(const cs_advice *advice)
 {
     double least = INFINITY;
@@ -676,8 +686,8 @@ static double least_time(const cs_advice *advice)
     return least;
 }
 
-/* What the memory costs: of the plans that cannot fit those are simulated, round by round, that
- * could be faster than all that were. */
+/* Finds out what more memory would gain: simulates, round by round, plans that cannot fit but could
+ * be faster than all simulated plans. */
 static cs_status seek_misfit(cs_advise_search *s, bool *over, cs_error *error)
 {
     cs_advice *advice = s->advice;
@@ -714,7 +724,7 @@ static bool goes(const cs_advise_search *s)
     return !s->stopped && !s->timed.late;
 }
 
-/* Puts all candidates that are in a state into the queue, and nothing else. */
+/* Replaces the contents of the queue by all candidates in a state. */
 static cs_status enqueue(cs_advise_search *s, cs_candidate_state state, cs_error *error)
 {
     const uint32_t n = s->advice->candidates.n;
@@ -731,10 +741,10 @@ static cs_status enqueue(cs_advise_search *s, cs_candidate_state state, cs_error
 
 /* ---- seeds ---- */
 
-/* How soon a candidate is simulated before anything is known: what takes least memory first, and of
- * that what is simulated quickly. */
+/* How early a candidate is simulated before anything is known: those with the least memory first,
+ * and of these the quickest to simulate. */
 typedef struct seed {
-    uint64_t rank[4]; /* less is sooner */
+    uint64_t rank[4]; /* ranks, the most important first; smaller values come earlier */
     uint32_t candidate;
 } seed;
 
@@ -757,7 +767,7 @@ static seed seed_of(const cs_advice *advice, uint32_t i)
                   i};
 }
 
-/* Simulates a few plans that need little memory, until one fits: so that there is an answer soon,
+/* Simulates a few plans that need little memory until one fits, so that there is an answer soon,
  * however many plans there are. */
 static cs_status try_seeds(cs_advise_search *s, cs_error *error)
 {
@@ -786,7 +796,8 @@ static cs_status try_seeds(cs_advise_search *s, cs_error *error)
 
 /* ---- the whole search ---- */
 
-/* The work on bounds and candidates outside of rounds; CS_OK also if it was stopped. */
+/* Handles the end of work outside of rounds, on bounds and candidates; CS_OK also if it was
+ * stopped. */
 static cs_status settle_stop(const cs_advise_search *s, cs_status status, const cs_error *why,
                              cs_error *error)
 {
@@ -796,7 +807,8 @@ static cs_status settle_stop(const cs_advise_search *s, cs_status status, const 
     return status;
 }
 
-/* The first price of each model: a few at a time, in an order that has models of all kinds early. */
+/* Computes the first price of each model, a few at a time, in an order that reaches models of all
+ * kinds early. */
 static cs_status price_models(cs_advise_search *s, cs_error *error)
 {
     enum { AT_ONCE = 16, PRIME = 7919 };
@@ -804,7 +816,7 @@ static cs_status price_models(cs_advise_search *s, cs_error *error)
     cs_advice *advice = s->advice;
     uint32_t *listed, n, batch[AT_ONCE];
     CS_TRY(cs_bounds_list_prices(&advice->bounds, true, &listed, &n, error));
-    const uint64_t step = n % PRIME > 0 ? PRIME : 1; /* without a divisor in common with n */
+    const uint64_t step = n % PRIME > 0 ? PRIME : 1; /* a step without a common divisor with n */
     cs_status status = CS_OK;
     for (uint32_t at = 0; status == CS_OK && at < n && goes(s); at += AT_ONCE) {
         const uint32_t size = n - at < AT_ONCE ? n - at : AT_ONCE;
@@ -825,7 +837,7 @@ static cs_status price_models(cs_advise_search *s, cs_error *error)
     return status;
 }
 
-/* OSDP's plans, which take a while to make, come when all others are settled. */
+/* Adds OSDP's plans, which take a while to make, after all others are settled. */
 static cs_status add_osdp(cs_advise_search *s, cs_error *error)
 {
     const cs_progress progress = {goes_on, s};
@@ -952,7 +964,7 @@ cs_status cs_advise_search_run(cs_advise_search *s, double deadline, cs_error *e
 
 /* ---- ranking ---- */
 
-/* The fastest plan that does not fit, if it is faster than all that do. */
+/* Finds the fastest plan that does not fit, if it is faster than all plans that fit. */
 static uint32_t find_misfit(const cs_advice *advice, const cs_standing *standing)
 {
     uint32_t best = CS_NO_CANDIDATE;

@@ -22,7 +22,7 @@ static bool is_cheap(const cs_op *op)
     }
 }
 
-/* Whether a name means such operators alone. */
+/* Whether a name matches only operators that are cheap to recompute. */
 static bool is_clear(const cs_net *net, const char *name)
 {
     for (uint32_t i = 0; i < net->n_ops; i++)
@@ -31,7 +31,8 @@ static bool is_clear(const cs_net *net, const char *name)
     return true;
 }
 
-/* The shortest end of the operator's name that does: "act" of "layers.0.mlp.act". */
+/* Returns the shortest suffix of the operator's name that matches only cheap operators: "act" for
+ * "layers.0.mlp.act". */
 static const char *name_of(const cs_net *net, const char *op)
 {
     const char *at = op + strlen(op);

@@ -8,7 +8,7 @@
 
 enum { PARTS = CS_N_STEP_PARTS };
 
-static const double caution = 0.01; /* w */
+static const double caution = 0.01; /* the weight w of error-parts.h */
 
 void cs_error_parts_finish(cs_error_parts_table *table)
 {
@@ -43,7 +43,8 @@ static void add_point(const cs_prediction *prediction, equations *to)
     }
 }
 
-/* By Cholesky's decomposition: the matrix is symmetric and, with caution, positive definite. */
+/* Solves the equations by Cholesky decomposition: the matrix is symmetric and, because of caution,
+ * positive definite. */
 static void solve(equations *of, double *b)
 {
     for (uint32_t j = 0; j < PARTS; j++) {

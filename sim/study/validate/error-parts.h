@@ -1,16 +1,17 @@
-/* Where predicted steps spend their time, and which parts would have to be longer or shorter to
- * give the measured times: per dataset, means over its points with a measured time.
+/* How predicted steps spend their time, and which parts would have to be longer or shorter to match
+ * the measured times: per dataset, means over its points with a measured time.
  *
- * The error of a point is 1 - predicted / measured here: the missing share of the measured step.
+ * Here the error of a point is 1 - predicted / measured: the missing share of the measured step.
  * For each dataset, factors a_p of the parts are chosen that minimise
  *
  *     sum_i (sum_p a_p s_ip / m_i - 1)^2 + n w sum_p (a_p - 1)^2,  w = 0.01,
  *
- * s_ip the seconds of part p of point i, m_i its measured step, n points. The second term keeps a
- * factor at 1 if the points do not tell parts apart, as when all have the same proportions. Part p
- * lacks the mean of (a_p - 1) s_ip / m_i; the rest is the share that no factors explain. Together
- * they equal the mean missing share exactly. This describes the errors by linear least squares and
- * is not a measurement: parts that always occur together cannot be told apart.
+ * where s_ip is the time of part p of point i in s, m_i its measured step, and n the number of
+ * points. The second term keeps a factor at 1 if the points do not distinguish the parts, for
+ * example if all have the same proportions. Part p lacks the mean of (a_p - 1) s_ip / m_i; the rest
+ * is the share that no factors explain. Together they equal the mean missing share exactly. This
+ * describes the errors by linear least squares and is not a measurement: parts that always occur
+ * together cannot be distinguished.
  */
 #ifndef CS_VALIDATE_ERROR_PARTS_H
 #define CS_VALIDATE_ERROR_PARTS_H
@@ -18,11 +19,13 @@
 #include "sim/study/validate/predict.h"
 
 typedef struct cs_error_parts {
-    const char *dataset;               /* "" of all */
-    uint32_t n;                        /* points */
-    double predicted[CS_N_STEP_PARTS]; /* mean of s_ip / m_i */
-    double lacking[CS_N_STEP_PARTS];   /* mean of (a_p - 1) s_ip / m_i */
-    double rest, missing;              /* mean of 1 - predicted_i / m_i: sum of lacking, and rest */
+    const char *dataset;               /* name of the dataset; "" for all together */
+    uint32_t n;                        /* number of points */
+    double predicted[CS_N_STEP_PARTS]; /* predicted share of each part: mean of s_ip / m_i */
+    /* missing share of each part: mean of (a_p - 1) s_ip / m_i */
+    double lacking[CS_N_STEP_PARTS];
+    /* missing: mean of 1 - predicted_i / m_i, which is the sum of `lacking` and `rest` */
+    double rest, missing;
 } cs_error_parts;
 
 typedef struct cs_error_parts_table {
@@ -31,7 +34,7 @@ typedef struct cs_error_parts_table {
     cs_error_parts *rows;
 } cs_error_parts_table;
 
-/* Zeroed tables can be finished. */
+/* Allowed on a zeroed struct. */
 void cs_error_parts_finish(cs_error_parts_table *table);
 
 /* Names are borrowed from the points, which must outlive the result. CS_NO_MEMORY. */

@@ -17,7 +17,7 @@ void cs_error_table_finish(cs_error_table *table)
 
 /* ---- groups ---- */
 
-/* The kind by network and bits of a number. */
+/* Returns the kind of a run: its network and the bits of its numbers. */
 static const char *kind_of(const cs_point *point)
 {
     static const char *const names[2][3] = {
@@ -43,7 +43,8 @@ static const char *layout_of(const cs_point *point)
     return parallel->zero == FULLY_SHARDED ? "fully sharded" : "data parallel";
 }
 
-/* The name of a point's group; NULL: it may have several, its features. */
+/* Returns the name of a point's group; NULL if the point may be in several groups (its
+ * features). */
 static const char *group_of(const cs_point *point, cs_grouping grouping)
 {
     switch (grouping) {

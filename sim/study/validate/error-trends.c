@@ -14,8 +14,8 @@ const char *const cs_trend_names[CS_N_TRENDS] = {
     [CS_TREND_GPUS] = "GPUs",
 };
 
-/* Stated values of a point, in the order of a key, and the axes where they may differ within a
- * group. */
+/* Values that a point states, in the order of a key; `differs`: the axes along which they may
+ * differ within a group. */
 static const struct stated {
     const char *section, *key;
     bool differs[CS_N_TRENDS];
@@ -44,7 +44,7 @@ static const struct stated {
     {"hardware", "gpus", {[CS_TREND_GPUS] = true}},
 };
 
-/* Options that follow from the layout: how its stages are cut, and figures of its network. */
+/* Options that follow from the layout: the partition into stages, and values of its network. */
 static const char *const of_layout[] = {"stage_layers", "head_on", "network_"};
 
 void cs_error_trends_finish(cs_error_trends *trends)
@@ -63,7 +63,7 @@ static bool follows_from_layout(const char *key)
     return false;
 }
 
-/* The member of an object with the least key after `after`; NULL: none. */
+/* Returns the member of an object with the smallest key after `after`; NULL: none. */
 static const cJSON *next_member(const cJSON *object, const char *after)
 {
     const cJSON *member, *next = NULL;
@@ -73,7 +73,8 @@ static const cJSON *next_member(const cJSON *object, const char *after)
     return next;
 }
 
-/* Equal texts for equal values: members sorted by key, without those that are null. */
+/* Writes a value so that equal values give equal texts: members sorted by key, without null
+ * members. */
 static bool put(const cJSON *value, FILE *out)
 {
     if (!cJSON_IsObject(value)) {
@@ -96,7 +97,7 @@ static bool put(const cJSON *value, FILE *out)
     return done;
 }
 
-/* Returns the values that a group shares; NULL when memory runs out. The caller frees it. */
+/* Returns the values that a group shares. The caller frees the text. NULL if memory runs out. */
 static char *group_key(const cs_point *point, cs_trend_axis axis)
 {
     char *text;
@@ -123,7 +124,7 @@ static char *group_key(const cs_point *point, cs_trend_axis axis)
 /* ---- slopes ---- */
 
 typedef struct run {
-    char *key; /* the group's; the dataset is its first line */
+    char *key; /* key of the group; its first line is the dataset */
     const char *dataset;
     double x, y;
 } run;
@@ -150,7 +151,8 @@ static int by_key(const void *a, const void *b)
     return 0;
 }
 
-/* Takes their means away from the runs of a group, unless all have one size. */
+/* Subtracts the means of x and y from the runs of a group. Returns false if all runs have one
+ * size. */
 static bool centre(run *runs, uint32_t n)
 {
     double x = 0, y = 0;
@@ -182,7 +184,7 @@ static cs_status add_trend(const run *runs, uint32_t n, cs_trend made, cs_error_
     made.slope = xy / xx;
     for (uint32_t i = 0; i < n; i++)
         rest += pow(runs[i].y - made.slope * runs[i].x, 2);
-    /* groups of two with one size each way leave nothing to judge the spread by */
+    /* without degrees of freedom the spread cannot be estimated */
     const double freedom = (double)n - made.n_groups - 1;
     made.standard_error = freedom > 0 ? sqrt(rest / freedom / xx) : (double)NAN;
     if (!cs_vector_reserve((void **)&trends->trends, &trends->capacity, trends->n + UINT64_C(1),
@@ -192,7 +194,7 @@ static cs_status add_trend(const run *runs, uint32_t n, cs_trend made, cs_error_
     return CS_OK;
 }
 
-/* Keeps the groups with two or more sizes, each centred. Returns the number of runs left. */
+/* Keeps the groups with two or more sizes, and centres each. Returns the number of runs left. */
 static uint32_t keep_groups(run *runs, uint32_t n)
 {
     uint32_t kept = 0;
@@ -201,7 +203,7 @@ static uint32_t keep_groups(run *runs, uint32_t n)
             end++;
         if (centre(runs + first, end - first))
             for (uint32_t i = first; i < end; i++) {
-                const run moved = runs[kept]; /* whose key has to be freed later */
+                const run moved = runs[kept]; /* the key of the moved run has to be freed later */
                 runs[kept++] = runs[i];
                 runs[i] = moved;
             }

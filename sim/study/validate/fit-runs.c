@@ -1,4 +1,4 @@
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* for realpath */
 
 #include "sim/study/validate/fit-runs.h"
 
@@ -13,8 +13,8 @@
 
 enum { ROUNDS = 3 };
 
-static const double step = 0.05;        /* change of log f for derivatives */
-static const double most_spread = 1.25; /* ratio of times of equal scenarios */
+static const double step = 0.05;        /* step in log f for numerical derivatives */
+static const double most_spread = 1.25; /* largest ratio of the times of two equal scenarios */
 
 void cs_kernel_fit_finish(cs_kernel_fit *fit)
 {
@@ -38,7 +38,7 @@ static const char *name_at(const cJSON *document, const char *section, const cha
     return text ? text : cJSON_GetStringValue(value);
 }
 
-/* Takes a name, or refuses another one than the earlier runs have. */
+/* Takes a name, or reports an error if earlier runs have another name. */
 static cs_status take_name(const cs_point *point, const char *what, const char *key,
                            const char *name, char known[256], cs_error *error)
 {
@@ -76,7 +76,8 @@ static cs_status check_run(const cs_prediction *run, cs_kernel_fit *fit, cs_erro
                      name_at(run->made.document, "runtime", "name"), fit->runtime, error);
 }
 
-/* Two measurements of one scenario cannot both be right if they differ by much. */
+/* Checks the times of two runs of one scenario: they cannot both be right if they differ by a
+ * lot. */
 static cs_status check_pair(const cs_prediction *one, const cs_prediction *other, cs_error *error)
 {
     const double x = one->measured[CS_MEASURE_TIME], y = other->measured[CS_MEASURE_TIME];
@@ -114,7 +115,7 @@ static cs_status check_runs(const cs_predictions *runs, cs_kernel_fit *fit, cs_e
 
 /* ---- predictions ---- */
 
-/* /runtime/kernels as the runtime's conventions have it. */
+/* Reads /runtime/kernels, including the default from the runtime's conventions. */
 static cs_status read_kernels(const cs_prediction *run, double *kernels, cs_error *error)
 {
     cs_scenario scenario = {0};
@@ -129,7 +130,7 @@ static cs_status read_kernels(const cs_prediction *run, double *kernels, cs_erro
     return status;
 }
 
-/* A runtime may be stated by its name alone. */
+/* Turns the section "runtime" into an object; a scenario may state only a name. */
 static bool open_runtime(cJSON *document)
 {
     cJSON *runtime = cJSON_GetObjectItemCaseSensitive(document, "runtime");
@@ -159,7 +160,7 @@ static cs_status set_factor(const cs_kernel_fit *fit, double factor, cs_predicti
     return CS_OK;
 }
 
-/* Inputs of all predictions. */
+/* Input of all predictions. */
 typedef struct job {
     const cs_point *const *points;
     const cs_scenario_change *change;
@@ -167,7 +168,7 @@ typedef struct job {
     const cs_progress *progress;
 } job;
 
-/* Seconds of each run's step with a factor. */
+/* Predicts the step time of each run with a factor, s. */
 static cs_status predict_times(const job *of, const cs_kernel_fit *fit, double factor,
                                double *times, cs_error *error)
 {
@@ -190,7 +191,8 @@ static cs_status predict_times(const job *of, const cs_kernel_fit *fit, double f
 
 /* ---- the fit ---- */
 
-/* log f that is best for all runs but `without` (n: for all), if each time changes by its slope. */
+/* Returns the best log f for all runs except run `without` (n: for all runs), assuming that each
+ * time changes by its slope. */
 static double best_log(const cs_kernel_fit *fit, const double *times, double log_factor,
                        uint32_t without)
 {
@@ -199,7 +201,7 @@ static double best_log(const cs_kernel_fit *fit, const double *times, double log
         const cs_fitted_run *run = &fit->runs[i];
         if (i == without)
             continue;
-        /* the error that the run would have with f = 1 */
+        /* error of the run with f = 1 */
         const double error = log(times[i] / run->measured) - run->slope * log_factor;
         over -= run->slope * error;
         under += run->slope * run->slope;
@@ -239,7 +241,7 @@ static cs_status descend(const job *of, cs_kernel_fit *fit, double *times, doubl
         fit->runs[i].before = times[i];
     for (uint32_t i = 0; i < ROUNDS; i++) {
         CS_TRY(find_slopes(of, fit, log_factor, times, moved, error));
-        /* four decimals, which the file states */
+        /* rounded to the four decimals that the file has */
         log_factor = log(round(1e4 * exp(best_log(fit, times, log_factor, fit->n))) / 1e4);
         CS_TRY(predict_times(of, fit, exp(log_factor), times, error));
     }
@@ -285,19 +287,20 @@ cs_status cs_kernel_fit_make(const cs_point *const *points, uint32_t n,
 
 /* ---- files ---- */
 
-/* The name of another file, as a file in any folder can have it. The caller frees it. */
+/* Returns the name of another file so that it is valid in a file in any folder. The caller frees
+ * it. */
 static char *absolute(const char *name)
 {
     return cs_facts_is_file(name) ? realpath(name, NULL) : strdup(name);
 }
 
-/* Without the last digits of a product of two decimal numbers. */
+/* Rounds off the last digits of a product of two decimal numbers. */
 static double rounded(double value)
 {
     return round(1e8 * value) / 1e8;
 }
 
-/* "source": where the factor is from. */
+/* Adds "source": the origin of the factor. */
 static bool add_source(const cs_kernel_fit *fit, const char *points, cJSON *object)
 {
     char text[1024];
@@ -306,7 +309,7 @@ static bool add_source(const cs_kernel_fit *fit, const char *points, cJSON *obje
     return cs_json_add_text(object, "source", text);
 }
 
-/* {"schema_version": 1, "title": ..., "like": ...}; NULL when memory runs out. */
+/* Makes {"schema_version": 1, "title": ..., "like": ...}; NULL if memory runs out. */
 static cJSON *describe(const cs_kernel_fit *fit, const char *like, const char *name)
 {
     char title[640];
@@ -324,7 +327,7 @@ static cJSON *describe(const cs_kernel_fit *fit, const char *like, const char *n
     return NULL;
 }
 
-/* Writes a document, which it deletes; NULL or not `done`: memory ran out. */
+/* Writes a document and deletes it. If it is NULL or `done` is false, memory ran out. */
 static cs_status write_document(cJSON *root, bool done, const char *path, cs_error *error)
 {
     char *text = root && done ? cs_json_print(root) : NULL;
@@ -335,7 +338,7 @@ static cs_status write_document(cJSON *root, bool done, const char *path, cs_err
     return status;
 }
 
-/* The name of a file without its folder and ".json". */
+/* Extracts the name of a file, without its folder and ".json". */
 static void name_of(const char *path, char name[128])
 {
     const char *slash = strrchr(path, '/');

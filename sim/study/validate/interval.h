@@ -26,47 +26,51 @@
 enum { CS_INTERVAL_SOURCES = 9 };
 
 typedef struct cs_interval {
-    uint32_t n_sources, n_runs;  /* used by the model */
-    bool matters[CS_N_TRAITS];   /* the model uses the trait, and the scenario has it */
-    uint32_t alike[CS_N_TRAITS]; /* sources with the scenario's value of the trait */
-    double low, high;            /* measured over predicted of nine of ten runs; NaN: not known */
-    double within; /* the larger of the ends' |predicted / measured - 1|: a symmetric interval */
+    uint32_t n_sources, n_runs;  /* sources and runs that the model uses */
+    bool matters[CS_N_TRAITS];   /* whether the model uses the trait and the scenario has it */
+    uint32_t alike[CS_N_TRAITS]; /* number of sources with the scenario's value of the trait */
+    /* limits of measured / predicted for nine of ten runs; NaN: unknown */
+    double low, high;
+    /* larger of the two |predicted / measured - 1| at the limits: a symmetric interval */
+    double within;
 } cs_interval;
 
-/* The errors of left-out sources, and the model. */
+/* Errors of left-out sources, and the model. */
 typedef struct cs_left_out {
     cJSON *document;
     const cJSON *effects; /* {"trait": {"value": {"sources": n, "centre": x, "spread": x}}} */
-    double centre, spread, factor; /* factor NaN: too few sources */
+    double centre, spread, factor; /* factor NaN: there are too few sources */
     uint32_t n_sources, n_runs;
-    double by_run, by_source; /* coverage of each source by a model that does not know it */
+    double by_run, by_source; /* coverage of each source by a model without this source */
 } cs_left_out;
 
-/* Reads a text like facts/left-out.json; NULL: that file. CS_INVALID: it has another form.
- * CS_NO_MEMORY. Zeroed ones can be finished. */
+/* Reads a text in the format of facts/left-out.json; NULL: reads that file. CS_INVALID if the
+ * format differs; CS_NO_MEMORY. cs_left_out_finish is allowed on a zeroed struct. */
 CS_MUST_CHECK cs_status cs_left_out_read(const char *text, cs_left_out *left_out, cs_error *error);
 void cs_left_out_finish(cs_left_out *left_out);
 
 cs_interval cs_interval_find(const cs_left_out *left_out, cs_traits traits);
 
-/* Returns the use of a dataset. If parameters were fitted to its runs, its errors in `sim
- * validate` are not left-out errors; if the intervals know it, neither is their coverage. */
+/* Use of a dataset. If parameters were fitted to its runs, its errors in `sim validate` are not
+ * left-out errors; if the intervals use it, their coverage is not a left-out coverage. */
 typedef enum cs_source_use {
-    CS_SOURCE_NEW,    /* the file does not have it */
-    CS_SOURCE_KNOWN,  /* its errors are in the file; no parameter was fitted to it */
+    CS_SOURCE_NEW,    /* the file does not contain it */
+    CS_SOURCE_KNOWN,  /* the file contains its errors; no parameter was fitted to it */
     CS_SOURCE_FITTED, /* parameters were fitted to it */
 } cs_source_use;
 
 cs_source_use cs_left_out_use(const cs_left_out *left_out, const char *dataset);
 
-/* How often intervals hold. */
+/* How often intervals contain the measured time. */
 typedef struct cs_coverage {
-    uint32_t n_runs, n_sources; /* runs with a measured time, and their datasets */
-    double by_run, by_source;   /* share of runs within; mean of the datasets' shares. NaN: none */
-    double width;               /* median of (high - low) / 2 */
+    uint32_t n_runs, n_sources; /* number of runs with a measured time, and of their datasets */
+    /* share of runs within their interval; mean of the datasets' shares. NaN: no runs */
+    double by_run, by_source;
+    double width; /* median width of the intervals, (high - low) / 2 */
 } cs_coverage;
 
-/* Counts the runs of quality A and B whose datasets are CS_SOURCE_NEW. CS_NO_MEMORY. */
+/* Computes the coverage of the runs of quality A and B whose datasets are CS_SOURCE_NEW.
+ * CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_coverage_find(const cs_predictions *predictions,
                                          const cs_left_out *left_out, cs_coverage *coverage,
                                          cs_error *error);

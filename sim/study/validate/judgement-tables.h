@@ -5,7 +5,7 @@
 #include "sim/core/trace/h5.h"
 #include "sim/study/validate/judgement.h"
 
-/* Errors as of cs_h5_write_table. */
+/* Writes the tables. Errors: see cs_h5_write_table. */
 CS_MUST_CHECK cs_status cs_judgement_write_tables(cs_h5_file *file, const cs_judgement *judgement,
                                                   cs_error *error);
 

@@ -16,7 +16,7 @@ void cs_judgement_finish(cs_judgement *judgement)
     *judgement = (cs_judgement){0};
 }
 
-/* The errors of runs whose sources were not used in a fit. */
+/* Summarises the errors of runs whose sources were not used in a fit. */
 static cs_status sum_unfitted(const cs_predictions *predictions, cs_judgement *made,
                               cs_error *error)
 {

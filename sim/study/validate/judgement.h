@@ -1,5 +1,5 @@
-/* Everything that predictions of measured runs say about the predictions: errors, where steps lack
- * time, how layouts are ranked, trends, peers, and how often intervals hold. */
+/* Judgement of predictions by measured runs: errors, missing time per part of the step, ranking of
+ * layouts, trends, peers, and coverage of intervals. */
 #ifndef CS_VALIDATE_JUDGEMENT_H
 #define CS_VALIDATE_JUDGEMENT_H
 
@@ -19,15 +19,16 @@ typedef struct cs_judgement {
     cs_left_out left_out;
     cs_coverage coverage;
     cs_note_counts missing, assumed;
-    uint32_t n_timed;                      /* runs whose errors of the step time count */
-    uint32_t n_uses[CS_SOURCE_FITTED + 1]; /* counts by cs_source_use */
+    uint32_t n_timed;                      /* number of runs whose errors of the step time count */
+    uint32_t n_uses[CS_SOURCE_FITTED + 1]; /* number of runs per cs_source_use */
     cs_error_summary unfitted; /* errors of the step time of runs that no parameter was fitted to */
 } cs_judgement;
 
-/* Zeroed judgements can be finished. */
+/* Allowed on a zeroed struct. */
 void cs_judgement_finish(cs_judgement *judgement);
 
-/* The predictions must live as long. CS_NO_MEMORY, CS_INVALID of facts/left-out.json. */
+/* Makes the judgement. The predictions must outlive it. CS_NO_MEMORY; CS_INVALID if
+ * facts/left-out.json is invalid. */
 CS_MUST_CHECK cs_status cs_judgement_make(const cs_predictions *predictions,
                                           cs_judgement *judgement, cs_error *error);
 

@@ -20,7 +20,7 @@ static int compare_texts(const char *left, const char *right)
     return strcmp(left ? left : "", right ? right : "");
 }
 
-/* 0 for two runs of one group. */
+/* Compares two runs; 0 if they are in one group. */
 static int compare_runs(const cs_point *left, const cs_point *right)
 {
     const cs_description *x = &left->run, *y = &right->run;
@@ -39,7 +39,7 @@ static int compare_runs(const cs_point *left, const cs_point *right)
     return 0;
 }
 
-/* Runs of a group become neighbours, and stay in their order. */
+/* Sorts the runs of a group next to each other, in their given order. */
 static int by_group(const void *a, const void *b)
 {
     const cs_prediction *x = *(const cs_prediction *const *)a;
@@ -51,7 +51,7 @@ static int by_group(const void *a, const void *b)
     return 0;
 }
 
-/* Negative: the rule of thumb prefers `left`. */
+/* Compares two runs by the rule of thumb; negative: it prefers `left`. */
 static int by_rule(const cs_prediction *left, const cs_prediction *right)
 {
     const cs_description *x = &left->point->run, *y = &right->point->run;
@@ -89,7 +89,7 @@ static const cs_prediction *first_by(order *before, const cs_prediction *const *
     return first;
 }
 
-/* NaN if no two runs differ in both orders. */
+/* Returns Kendall's tau; NaN if no two runs differ in both orders. */
 static double kendall(order *one, const cs_prediction *const *runs, uint32_t n)
 {
     int64_t sum = 0, pairs = 0;

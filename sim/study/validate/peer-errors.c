@@ -21,7 +21,8 @@ void cs_peer_table_finish(cs_peer_table *table)
     *table = (cs_peer_table){0};
 }
 
-/* The row of a tool and a measure; all of a tool's are added together. NULL: no memory. */
+/* Returns the row of a tool and a measure. A new tool gets the rows of all measures at once. NULL
+ * if memory runs out. */
 static cs_peer_errors *row_of(cs_peer_table *table, const char *tool, uint32_t which)
 {
     for (uint32_t i = 0; i < table->n; i += N_STATED)

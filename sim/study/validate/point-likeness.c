@@ -54,7 +54,8 @@ static bool has_stages(const cJSON *document)
     return kind && strcmp(kind, "sequential") != 0 && strcmp(kind, "dp") != 0;
 }
 
-/* Times that are given are of some device, network and precision, which may not be known. */
+/* Sets the traits of the model. Given times do not state a device, network or precision, so these
+ * may be unknown. */
 static void read_model(const char *device, const char *network, const char *precision, cs_traits to)
 {
     set(to, CS_TRAIT_TIMES, device ? "estimated" : "given");
@@ -72,14 +73,14 @@ static void read_rest(const cJSON *document, const char *path, cs_traits to)
     set_use(to, CS_TRAIT_TENSOR, size_at(document, "tensor") > 1);
 }
 
-/* The generation of a device, "any" if it is unknown or the times are given. */
+/* Reads the generation of a device; "any" if it is unknown or the times are given. */
 static cs_status read_generation(const char *device, const char *file, cs_traits to,
                                  cs_error *error)
 {
     cs_accelerator accelerator = {0};
     set(to, CS_TRAIT_GENERATION, "any");
     if (!device || (!cs_facts_is_file(device) && !cs_facts_find(&cs_device_kind, device)))
-        return CS_OK; /* the scenario has a device's name, but not its file */
+        return CS_OK; /* the scenario names a device, but does not have its file */
     const cs_status status = cs_accelerator_load(device, file, &accelerator, error);
     const char *generation = accelerator.architecture.generation;
     if (status == CS_OK && generation && *generation)
@@ -135,7 +136,8 @@ cs_status cs_likeness_of_point(const cs_point *point, const cJSON *document,
     return read_generation(device, NULL, traits, error);
 }
 
-/* False where it has no time, or cannot be expressed. */
+/* Reads a point as a candidate. `is` becomes false if the point has no time or cannot be
+ * expressed. */
 static cs_status read_candidate(const cs_point *point, candidate *to, bool *is, cs_error *error)
 {
     cs_recipe made = {0};
@@ -169,7 +171,8 @@ static bool has(const candidate *from, const cs_likeness *likeness, cs_trait tra
     return strcmp(from->traits[trait], likeness->traits[trait]) == 0;
 }
 
-/* Keeps those that share a trait, if there are `least` or more; returns how many are left. */
+/* Keeps the candidates that share a trait, if there are at least `least`. Returns the number
+ * left. */
 static uint32_t keep(candidate *candidates, uint32_t n, cs_trait trait, uint32_t least,
                      cs_likeness *likeness)
 {
@@ -208,8 +211,8 @@ void cs_likeness_finish(cs_likeness *likeness)
     *likeness = (cs_likeness){0};
 }
 
-/* With every default, and where a section may be a name or come from a file, what that stands
- * for. */
+/* Sets the traits of a complete scenario: with all defaults, and with the contents of sections that
+ * are names or come from a file. */
 static cs_status read_scenario(const cs_scenario *scenario, cs_traits to, cs_error *error)
 {
     const cs_model *model = scenario->model;

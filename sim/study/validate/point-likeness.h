@@ -1,5 +1,5 @@
-/* Finds measured runs like a scenario, by the traits that decide how well its time is predicted:
- * they answer "how far can I trust this prediction?". */
+/* Measured runs similar to a scenario, by the traits that decide how well its time is predicted.
+ * They answer the question "how far can I trust this prediction?". */
 #ifndef CS_VALIDATE_POINT_LIKENESS_H
 #define CS_VALIDATE_POINT_LIKENESS_H
 
@@ -7,22 +7,22 @@
 #include "sim/run/step-parts.h"
 #include "sim/study/validate/points.h"
 
-/* From the most important on; cs_trait_names has their names. All runs that are alike share the
- * first CS_N_REQUIRED_TRAITS. Runs are chosen by the first CS_N_CHOOSING_TRAITS; intervals
+/* Traits, the most important first; cs_trait_names has their names. Similar runs always share the
+ * first CS_N_REQUIRED_TRAITS. Runs are selected by the first CS_N_CHOOSING_TRAITS; intervals
  * (interval.h) use the others too. */
 typedef enum cs_trait {
     CS_TRAIT_TIMES,   /* "estimated" for a device, or "given" */
-    CS_TRAIT_NETWORK, /* "convolutions", "transformer", "experts"; "any" of given times */
+    CS_TRAIT_NETWORK, /* "convolutions", "transformer", "experts"; "any" if times are given */
     CS_N_REQUIRED_TRAITS,
     CS_TRAIT_DEVICE = CS_N_REQUIRED_TRAITS,
     CS_TRAIT_PRECISION,
     CS_TRAIT_RUNTIME,
-    CS_TRAIT_SHARDED, /* weights, by ZeRO 3 or FSDP: "yes" or "no", as the next two */
+    CS_TRAIT_SHARDED, /* weights are sharded, by ZeRO 3 or FSDP: "yes" or "no", like the next two */
     CS_TRAIT_PIPELINE,
     CS_TRAIT_TENSOR,
     CS_N_CHOOSING_TRAITS,
-    CS_TRAIT_GENERATION = CS_N_CHOOSING_TRAITS, /* the device's generation, such as "hopper" */
-    CS_TRAIT_DEVICES, /* "1", "2 to 8", "more than 8"; "any": not stated by the scenario */
+    CS_TRAIT_GENERATION = CS_N_CHOOSING_TRAITS, /* generation of the device, such as "hopper" */
+    CS_TRAIT_DEVICES, /* "1", "2 to 8", "more than 8"; "any": the scenario does not tell */
     CS_TRAIT_HOST,    /* the predicted step has launch gaps of 5 % or more: "yes" or "no" */
     CS_N_TRAITS
 } cs_trait;
@@ -35,21 +35,21 @@ typedef char cs_traits[CS_N_TRAITS][CS_TRAIT_BYTES];
 
 typedef struct cs_likeness {
     cs_traits traits;         /* traits of the scenario */
-    bool shared[CS_N_TRAITS]; /* by all points that were found */
+    bool shared[CS_N_TRAITS]; /* whether all selected points share the trait */
     uint32_t n;
-    const cs_point **points; /* some of those asked about, in their order */
+    const cs_point **points; /* the selected points, in the given order */
 } cs_likeness;
 
-/* The traits of a point whose scenario is `document`, and whose predicted step has these parts.
- * NULL: not predicted, and the trait CS_TRAIT_HOST is "". CS_NO_MEMORY. */
+/* Sets the traits of a point whose scenario is `document` and whose predicted step has these parts.
+ * `parts` is NULL if the step was not predicted; then CS_TRAIT_HOST is "". CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_likeness_of_point(const cs_point *point, const cJSON *document,
                                              const cs_step_parts *parts, cs_traits traits,
                                              cs_error *error);
 
-/* Sets CS_TRAIT_HOST. */
+/* Sets the trait CS_TRAIT_HOST from the parts of the step. */
 void cs_likeness_set_host(const cs_step_parts *parts, cs_traits traits);
 
-/* Zeroed ones can be finished. */
+/* Allowed on a zeroed struct. */
 void cs_likeness_finish(cs_likeness *likeness);
 
 /* Selects points with a measured step time that share the required traits of a scenario, then its

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* FNM_CASEFOLD */
+#define _GNU_SOURCE /* for FNM_CASEFOLD */
 #include "sim/study/validate/point-selection.h"
 
 #include "sim/base/text.h"
@@ -55,7 +55,7 @@ static const char *quality_of(const cs_point *point)
     return point->quality;
 }
 
-/* In step with cs_selection_keys, and then "feature". */
+/* Functions for the keys, in the order of cs_selection_keys; "feature" comes last. */
 static const char *(*const getters[])(const cs_point *point) = {
     id_of,       dataset_of,   gpu_of,       model_of,  kind_of,
     schedule_of, precision_of, framework_of, quality_of};
@@ -94,7 +94,7 @@ static cs_status find_key(const char *text, size_t length, uint32_t *key, cs_err
     return cs_error_add(error, CS_USAGE, "--select: unknown key %s", cs_guess_text(&guess));
 }
 
-/* One of a list: KEY=PATTERN of `length` bytes. */
+/* Reads one condition of a list: KEY=PATTERN of `length` bytes. */
 static cs_status read_condition(const char *text, size_t length, condition *to, cs_error *error)
 {
     const char *equals = memchr(text, '=', length);
@@ -126,7 +126,7 @@ static cs_status read_conditions(const char *const *texts, size_t n_texts, condi
 
 /* ---- points ---- */
 
-/* The i-th value of a point for a key, from 0; NULL: no more values. */
+/* Returns the i-th value of a point for a key, from 0; NULL: no more values. */
 static const char *value_of(const cs_point *point, uint32_t key, uint32_t i)
 {
     if (key == FEATURE)
@@ -144,7 +144,7 @@ static bool fits(const cs_point *point, const condition *asked)
     return false;
 }
 
-/* Whether a point fits one of the conditions of a key; also without any. */
+/* Whether a point meets one of the conditions of a key, or the key has none. */
 static bool fits_key(const cs_point *point, const conditions *asked, uint32_t key)
 {
     bool given = false;
@@ -185,7 +185,7 @@ static bool has_value(const cs_point *point, uint32_t key, const char *asked)
     return false;
 }
 
-/* All values of the points for a key, each once. */
+/* Lists all values of the points for a key, each once. */
 static void guess_values(const cs_points *points, uint32_t key, cs_guess *guess)
 {
     const char *value;

@@ -1,10 +1,10 @@
-/* Some of the points, by what they are: "dataset=zero-bubble,feature=pp". */
+/* Selection of points by their properties: "dataset=zero-bubble,feature=pp". */
 #ifndef CS_VALIDATE_POINT_SELECTION_H
 #define CS_VALIDATE_POINT_SELECTION_H
 
 #include "sim/study/validate/points.h"
 
-/* Keys that points are selected by, ended by NULL. */
+/* Keys for selecting points, NULL-terminated. */
 extern const char *const cs_selection_keys[];
 
 /* Selects the points that match all `n_texts` texts, each a list of KEY=PATTERN separated by

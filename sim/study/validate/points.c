@@ -81,7 +81,7 @@ static cs_status check_kind(const cJSON *value, const cs_json_place *up, const c
     return !value || is(value) ? CS_OK : cs_json_invalid(&place, error, "must be %s", expected);
 }
 
-/* Checks the members whose form the tables leave open. */
+/* Checks the members whose format the tables do not define. */
 static cs_status check_open(const cs_point *point, const cs_json_place *place, cs_error *error)
 {
     const cs_json_place measured = {.up = place, .key = "measured"};
@@ -100,8 +100,8 @@ static bool add_copy(cJSON *object, const cJSON *member)
     return added;
 }
 
-/* Adds what the points of a file share to one of them, which may say otherwise, also null. False
- * when memory runs out. */
+/* Adds the values that all points of a file share to a point, unless the point has its own value,
+ * which may be null. Returns false if memory runs out. */
 static bool add_common(cJSON *point, const cJSON *common)
 {
     bool added = true;
@@ -116,7 +116,7 @@ static bool add_common(cJSON *point, const cJSON *common)
     return added;
 }
 
-/* Keeps a value until the points are finished. On failure the value is deleted. */
+/* Keeps a value until the points are finished. Deletes it on failure. */
 static cs_status keep_document(cJSON *value, cs_points *points, cs_error *error)
 {
     if (!value ||

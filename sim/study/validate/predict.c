@@ -51,8 +51,8 @@ double cs_prediction_error(const cs_prediction *prediction, cs_measure measure)
 
 /* ---- one point ---- */
 
-/* Megatron-LM logs the peak of its last rank; other sources report the rank with the most
- * memory. */
+/* Returns the peak comparable to the source's: Megatron-LM logs the peak of its last rank, other
+ * sources report the rank with the largest peak. */
 static double peak_of(const char *key, const cs_point *point, const cs_outcome *outcome)
 {
     const cs_run_figure *figure = cs_run_figure_find(key);
@@ -63,7 +63,7 @@ static double peak_of(const char *key, const cs_point *point, const cs_outcome *
     return figure->get(&last);
 }
 
-/* Peak of the device with the least memory. */
+/* Returns the peak of the device with the smallest peak. */
 static double least_of(const char *key, const cs_outcome *outcome)
 {
     const cs_run_figure *figure = cs_run_figure_find(key);
@@ -76,7 +76,7 @@ static double least_of(const char *key, const cs_outcome *outcome)
     return least;
 }
 
-/* Takes the allocator's peaks if the framework's allocator is known, else the trace's. */
+/* Takes the allocator's peaks if the framework's allocator is known, otherwise the trace's. */
 static bool take_memory(const cs_point *point, const cs_outcome *outcome, cJSON *figures)
 {
     const bool known = outcome->simulation->allocations.n_devices > 0;
@@ -91,7 +91,8 @@ static bool take_memory(const cs_point *point, const cs_outcome *outcome, cJSON 
                                               peak_of("peak_reserved_bytes", point, outcome)));
 }
 
-/* An allocation that the allocator could not make; without an allocator, more than there is. */
+/* Whether the run is out of memory: an allocation failed in the allocator or, without an allocator,
+ * the peak exceeds the capacity. */
 static bool runs_out(const cs_simulation *simulation)
 {
     const cs_allocations *allocations = &simulation->allocations;
@@ -122,7 +123,7 @@ static bool take_figures(const cs_prediction *prediction, const cs_scenario *sce
 
 /* ---- what a point does not say ---- */
 
-/* The same scenario with everything computed again; NULL when memory runs out. */
+/* Copies the scenario with full recomputation; NULL if memory runs out. */
 static cJSON *recomputed(const cJSON *document)
 {
     cJSON *copy = cJSON_Duplicate(document, true);
@@ -140,7 +141,7 @@ static cJSON *recomputed(const cJSON *document)
     return copy;
 }
 
-/* Whether a run that is out of memory would fit if it computed everything again. */
+/* Whether a run that is out of memory would fit with full recomputation. */
 static cs_status fits_recomputed(const cs_prediction *prediction, const cs_progress *progress,
                                  bool *fits, cs_error *error)
 {
@@ -176,7 +177,7 @@ static cs_status take_verdict(const cs_prediction *prediction, const cs_simulati
                : cs_error_no_memory(item->error);
 }
 
-/* Thread-safe: uses only memory of its own. */
+/* Runs a point. Thread-safe: uses only memory of its own. */
 static void run_point(const cs_prediction *prediction, const cs_progress *progress,
                       cs_pool_item *item)
 {
@@ -211,10 +212,10 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
         item->record = cs_prediction_record(i, NULL, item->error);
 }
 
-/* Results collected by the calling thread. */
+/* Destination of results, which the calling thread collects. */
 typedef struct sink {
     cs_predictions *predictions;
-    cs_journal *journal; /* NULL: none */
+    cs_journal *journal; /* journal to write to; NULL: none */
 } sink;
 
 static cs_status note(const sink *to, const char *record, cs_error *error)
@@ -229,7 +230,8 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     const sink *to = context;
     if (item->status == CS_NO_MEMORY || !item->record)
         return cs_error_no_memory(error);
-    if (to->journal && item->status != CS_IO) /* which another run may not meet */
+    /* I/O errors are not recorded, because another run may not meet them */
+    if (to->journal && item->status != CS_IO)
         CS_TRY(note(to, item->record, error));
     return cs_prediction_take(to->predictions, item->point, item->figures,
                               item->status == CS_OK ? NULL : item->error->text, error);
@@ -237,7 +239,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
 
 /* ---- all of them ---- */
 
-/* NaN if no single rank is known. */
+/* Returns the smallest measured peak of a rank; NaN if no single rank is known. */
 static double least_measured(const cJSON *per_rank)
 {
     const cJSON *rank;
@@ -268,8 +270,8 @@ static void take_measured(const cs_point *point, cs_prediction *to)
                         isfinite(measured->device);
 }
 
-/* Switches the allocator off for a point without measured memory: it takes its time, and there is
- * nothing to compare with. False when memory runs out. */
+/* Switches the allocator off for a point without measured memory: it would take time, and there is
+ * nothing to compare with. Returns false if memory runs out. */
 static bool skip_allocator(const cs_point *point, cJSON *document)
 {
     const cs_point_measured *measured = point->measured;
@@ -318,7 +320,7 @@ static double cost_of(const void *context, uint32_t i)
     return cs_prediction_cost(context, i);
 }
 
-/* Hashes everything besides the scenario that decides which values are taken from a run. */
+/* Hashes everything except the scenario that decides which values are taken from a run. */
 static uint64_t add_point(uint64_t hash, uint32_t i, const cs_prediction *prediction)
 {
     const cs_description *run = &prediction->point->run;

@@ -81,7 +81,7 @@ static bool are_figures(const cJSON *figures)
     return numbers && cJSON_IsObject(figures) && cJSON_GetArraySize(parts) <= CS_N_STEP_PARTS;
 }
 
-/* False for a record that is none of these predictions'. */
+/* Takes an earlier record. Returns false if it does not belong to these predictions. */
 static bool take_earlier(void *context, const char *text, cs_journal_place place)
 {
     cs_predictions *predictions = context;
@@ -113,7 +113,7 @@ static uint32_t cheapest(const cs_predictions *predictions, const bool *tried)
     return best;
 }
 
-/* A scenario as it was read, or why it is refused. */
+/* Adds a scenario to the identity: its text as it was read, or the reason why it is rejected. */
 static cs_status add_scenario(const cs_prediction *of, uint64_t *identity, bool *refused,
                               cs_error *error)
 {
@@ -128,8 +128,8 @@ static cs_status add_scenario(const cs_prediction *of, uint64_t *identity, bool 
     return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
 }
 
-/* Adds the files that scenarios name. All scenarios name the same changed files, so the first
- * scenario that can be read identifies them. */
+/* Adds the files that scenarios name to the identity. All scenarios name the same changed files, so
+ * the first scenario that can be read identifies them. */
 static cs_status add_files(const cs_predictions *predictions, uint64_t *identity, cs_error *error)
 {
     bool *tried = calloc(predictions->n + (size_t)1, sizeof(*tried)), refused = true;

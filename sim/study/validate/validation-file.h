@@ -6,11 +6,11 @@
 #include "sim/study/validate/judgement.h"
 
 typedef struct cs_validation_info {
-    const char *command; /* that was asked for */
+    const char *command; /* command line that was given */
     const char *program_version;
 } cs_validation_info;
 
-/* The tables /points, /errors, /decomposition, /groups, /ranking, /trends and /peers. CS_IO,
+/* Writes the tables /points, /errors, /decomposition, /groups, /ranking, /trends and /peers. CS_IO,
  * CS_NO_MEMORY, CS_INTERRUPTED. */
 CS_MUST_CHECK cs_status cs_validation_store(const char *path, const cs_validation_info *info,
                                             const cs_predictions *predictions,
