@@ -217,7 +217,7 @@ class Summary(unittest.TestCase):
             self.assertAlmostEqual(rate / (sent / time), 1, 2)
             found += 1
         self.assertEqual(found, 5)
-        self.assertTrue(re.search(r'^ +for +time +exposed +sent', text, re.MULTILINE))
+        self.assertTrue(re.search(r'^ +purpose +time +exposed +sent', text, re.MULTILINE))
 
     def test_plain_parallelism_and_stopped_runs(self):
         """Bytes of data and of pipeline parallelism by the volumes of their algorithms; none of a
