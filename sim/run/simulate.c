@@ -346,7 +346,7 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
         return simulation->analysis.iteration_time * (double)CS_PS_PER_SEC;
     case CS_FIGURE_EPOCH_TIME:
         return simulation->analysis.iteration_time * simulation->epoch * (double)CS_PS_PER_SEC;
-    case CS_FIGURE_PEAK_VERSIONS:
+    case CS_FIGURE_PEAK_VERSIONS: {
         uint32_t most = 0;
         for (uint32_t i = 0; i < simulation->graph.n_slots; i++) {
             uint32_t live = simulation->trace.slots[i].peak_live;
@@ -354,6 +354,7 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
                 most = live;
         }
         return most;
+    }
     case CS_FIGURE_VERSION_DIFFERENCE:
         return simulation->analysis.staleness.version_difference.value == CS_STALENESS_NONE
                    ? (double)NAN
