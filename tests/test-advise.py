@@ -338,7 +338,7 @@ class Advise(unittest.TestCase):
         self.assertRegex(out, r'Incomplete: \d+ plans not evaluated \(interrupted\)')
         self.assertRegex(out, r'\n +1\*? ')
         self.assertFalse(os.path.exists(self.path('a.h5')))
-        self.assertIn('this search was begun before',
+        self.assertIn('this search has already begun',
                       self.sim('--exhaustive', '-o', 'a.h5', status=2).stderr)
         again = self.sim('--exhaustive', '-o', 'a.h5', '--resume').stdout
         self.assertEqual(again, whole)
@@ -393,9 +393,8 @@ class Advise(unittest.TestCase):
         devices."""
         layers = scenario['model']['parameters']['layers'] + 2  # the embedding, and the head
         for kind, tensor, pipeline, zero, samples, recompute in itertools.product(
-                ('1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'dualpipe_v'), (1, 2), (2, 4),
-                (0, 1, 3), (1, 2),
-                (False, True)):
+                ('1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'dualpipe_v', 'hanayo'), (1, 2),
+                (2, 4), (0, 1, 3), (1, 2), (False, True)):
             data = 4 // tensor // pipeline
             stages = pipeline * (1 if kind in ('1f1b', 'zb_h1') else 2)
             if data == 0 or (data == 1 and zero > 0) or stages > layers or \
@@ -410,7 +409,8 @@ class Advise(unittest.TestCase):
                     'sequence_parallel': tensor > 1, 'bucket': '25 MiB',
                     'order': ['tensor', 'space', 'context', 'data', 'pipeline']}
         schedule = {'kind': kind, 'micro_batches': 16 // data // samples,
-                    **({'stages_per_device': 2} if kind == 'interleaved_1f1b' else {})}
+                    **({'stages_per_device': 2} if kind == 'interleaved_1f1b' else {}),
+                    **({'waves': 1} if kind == 'hanayo' else {})}
         with open(self.path('plan.json'), 'w', encoding='utf-8') as file:
             json.dump({**scenario, 'iterations': 1, 'collectives': {'fidelity': 'analytic'},
                        'parallel': parallel,
@@ -442,7 +442,7 @@ class Advise(unittest.TestCase):
             (['-s', '/advise/zero=[0, 4]'], 3, r's\.json: /advise/zero/1: must be from 0 to 3'),
             (['-s', '/advise/schedules="dapple"'], 3,
              r's\.json: /advise/schedules: unknown value "dapple"; (did you mean "\w+"\? )?'
-             r'known: sequential, 1f1b'),
+             r'known: sequential, gpipe, 1f1b'),
             (['-s', '/parallel=[0, 1]'], 3,
              r's\.json: /parallel: must be an object \(got an array\)'),
             (['-s', '/schedule=[0, 1]'], 3,

@@ -112,7 +112,8 @@ class Machines(unittest.TestCase):
     def test_reported_and_resolved(self):
         """A report has the name; a resolved scenario the whole path, so that it can be moved."""
         path = self.write('mine.json', {'name': 'mine', 'like': 'dgx-h100'})
-        self.assertIn('16 devices (mine)', self.run_on('mine.json', 16, ('run', '--no-output')).stdout)
+        report = self.run_on('mine.json', 16, ('run', '--no-output')).stdout
+        self.assertIn('16 devices (mine)', report)
         resolved = json.loads(self.run_on('mine.json', 16, ('check', '--resolved')).stdout)
         self.assertEqual(resolved['platform']['topology'], os.path.realpath(path))
 

@@ -343,7 +343,8 @@ class Muon(unittest.TestCase):
                   'platform': {'topology': 'ideal', 'devices': 2}},
              '/parallel/rules: must be left out'),
             ({'name': 'vgg16', 'parameters': {}}, {}, None),
-            ({'name': 'resnet18', 'parameters': {}}, {}, 'the model has no linear layer except the last'),
+            ({'name': 'resnet18', 'parameters': {}}, {},
+             'the model has no linear layer except the last'),
             ({'newton_schulz_steps': 0}, {},
              '/model/newton_schulz_steps: must be from 1 to 1000 (got 0)'))
         for model, other, message in rows:
