@@ -68,8 +68,10 @@ static void find_components(cs_network *network, const cs_graph *graph,
         parent[link] = link;
     for (uint32_t i = 0; i < graph->n_classes; i++) {
         const cs_message_class *cls = &network->classes[i];
+        if (!deliveries[i].competes)
+            continue;
         const uint32_t *links = network->route_links + cls->first_link;
-        for (uint32_t l = 1; deliveries[i].competes && l < cls->n_finite; l++)
+        for (uint32_t l = 1; l < cls->n_finite; l++)
             parent[root_of(parent, links[l])] = root_of(parent, links[0]);
     }
     for (uint32_t i = 0; i < graph->n_classes; i++) {
