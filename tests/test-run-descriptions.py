@@ -86,7 +86,7 @@ class Descriptions(unittest.TestCase):
                     got = sim('import', 'run', path, '--select', f'id={name}')
                     self.assertEqual(expected.stdout, got.stdout)
                 n += 1
-        self.assertGreater(n, 30)
+        self.assertGreater(n, 7 * EACH)
 
     def test_says_what_keys_do(self):
         told = sim('import', 'run', '-', text=changed(
