@@ -1,6 +1,6 @@
 /* A slow and obvious engine, to compare the fast one with. It has no event queue and keeps no
- * order: at every instant it looks at every task and follows sim/core/engine/engine.h word by word. For
- * graphs of a few dozen tasks.
+ * order: at every instant it looks at every task and follows sim/core/engine/engine.h word by word.
+ * For graphs of a few dozen tasks.
  *
  * Where the header pins the arithmetic (all sharings except max_min) both must agree bit by bit.
  * Max-min rates are computed from scratch for all transfers at once (progressive filling, Bertsekas

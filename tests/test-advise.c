@@ -641,9 +641,9 @@ static bool has_block(const cs_advice *advice, uint32_t size)
 }
 
 /* In a DGX-1 one NVLink joins GPUs 0 and 1, and two join 2 and 3: layers divided over two devices
- * take longer on the one pair than on the other. In a DGX H100 each GPU has links to the switches and
- * an adapter of its own, so that any block is like the first one, two nodes also. There the plans
- * with as many stages have one price, wherever these are. */
+ * take longer on the one pair than on the other. In a DGX H100 each GPU has links to the switches
+ * and an adapter of its own, so that any block is like the first one, two nodes also. There the
+ * plans with as many stages have one price, wherever these are. */
 static void test_blocks(void **state)
 {
     (void)state;
@@ -672,9 +672,9 @@ static void test_blocks(void **state)
     cJSON_Delete(cluster);
 }
 
-/* The rule of thumb finds a good plan before anything is proven: of those that it holds for possible
- * the first one takes at most a tenth longer than the best of all. And a search simulates few plans,
- * and prices few, to know that the others are no answers. */
+/* The rule of thumb finds a good plan before anything is proven: of those that it holds for
+ * possible the first one takes at most a tenth longer than the best of all. And a search simulates
+ * few plans, and prices few, to know that the others are no answers. */
 static void test_effort(void **state)
 {
     (void)state;
@@ -726,8 +726,8 @@ static bool note_progress(void *context, const char *what, uint64_t done, uint64
     return true;
 }
 
-/* Progress never runs backwards and ends once, also where OSDP adds plans at the end, and with plans
- * simulated although they do not fit. */
+/* Progress never runs backwards and ends once, also where OSDP adds plans at the end, and with
+ * plans simulated although they do not fit. */
 static void test_progress(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* PipeDream and PipeDream-2BW: versions of the weights that live, and the smallest accumulation with
- * which two of them are enough, found by running what is too small. P stages of equal times. */
+/* PipeDream and PipeDream-2BW: versions of the weights that live, and the smallest accumulation
+ * with which two of them are enough, found by running what is too small. P stages of equal
+ * times. */
 #include "schedules/order-1f1b.h"
 #include "schedules/pipeline.h"
 #include "sim/core/engine/engine.h"

@@ -526,8 +526,8 @@ static void test_order_of_backwards(void **state)
 
 /* Two stages, F = B = 1 ns on both, M = 3, messages of 2 bytes that take 2 ns on their link and no
  * latency. The link is what limits:
- *   forwards   end 1, 2, 3 on stage 0; messages on the link 1-3, 3-5, 5-7; on stage 1 they end 4, 6,
- *              8. Without sharing the messages end 3, 4, 5 and the forwards 4, 5, 6.
+ *   forwards   end 1, 2, 3 on stage 0; messages on the link 1-3, 3-5, 5-7; on stage 1 they end 4,
+ *              6, 8. Without sharing the messages end 3, 4, 5 and the forwards 4, 5, 6.
  *   backwards  the same from there on, in the other direction: 8 + 8 = 16, without sharing 6 + 6 =
  *              12, which is what the form says: sum(F + B + 2c) = 8, and 2 * (1 + 1).
  */

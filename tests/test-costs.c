@@ -220,8 +220,9 @@ static void test_merge(void **state)
     cs_costs_finish(&a);
 }
 
-/* A network's first layer has no gradient of its input: the same shape further back in a network that
- * was measured earlier keeps the one it has, and says where it is from, also through a file. */
+/* A network's first layer has no gradient of its input: the same shape further back in a network
+ * that was measured earlier keeps the one it has, and says where it is from, also through a
+ * file. */
 static void test_merge_passes(void **state)
 {
     (void)state;

@@ -498,8 +498,8 @@ static void test_pairs_share(void **state)
 }
 
 /* A message that starts while nothing else is on its links, or on its way there, is alone on them
- * until a message starts that shares a link (sole-message.c). A: 4 bytes from 0 to 1, which reach the
- * links at 1000, after the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to 2,
+ * until a message starts that shares a link (sole-message.c). A: 4 bytes from 0 to 1, which reach
+ * the links at 1000, after the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to 2,
  * after `delay`; both leave device 0. Both have half of that link while both are on it:
  *
  *   B starts at     0   both come at 1000; B needs 6000, until 7000, when A has 1 left: 8000

@@ -46,7 +46,7 @@ static const lower_row rows[] = {
     {"more than 32 bits", 1, 1, {{3, {0, 1, 2}, INT64_C(1) << 40}}},
 };
 
-/* ---- the graph: per mini-batch and ring a producer, the all-reduce and a consumer per rank ---- */
+/* ---- the graph: per mini-batch and ring a producer, all-reduce and consumer per rank ---- */
 
 typedef struct scene {
     const lower_row *row;

@@ -474,7 +474,8 @@ static int64_t copies_of(const transformer_shape *s, const cs_split *split)
 /* Rows of keys and values of a place, R k, k being the features of a place's heads of both:
  *   ring        C - 1 shifts of them forward; backward as many, and as many of their gradients
  *   all-gather  all C R of them forward, and again backward, where their gradients are scattered
- *   all-to-all  them and the queries, and the results, which are as large as these; backward the same */
+ *   all-to-all  them and the queries, and the results, which are as large as these; backward the
+ *               same */
 static void expect_context(const transformer_shape *s, const cs_model *model, uint32_t batch,
                            const cs_split *split)
 {

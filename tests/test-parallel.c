@@ -496,9 +496,9 @@ static void test_wide_gradients(void **state)
     }
 }
 
-/* Four layers of 2 GB on two devices, and two micro-batches. A gather of a layer is 2 GB: each device
- * sends half of the layer to the other one. Each layer is gathered before its forward and before its
- * backward; with keep_gathered once per micro-batch, with gather_once once in all. */
+/* Four layers of 2 GB on two devices, and two micro-batches. A gather of a layer is 2 GB: each
+ * device sends half of the layer to the other one. Each layer is gathered before its forward and
+ * before its backward; with keep_gathered once per micro-batch, with gather_once once in all. */
 static void test_gathers(void **state)
 {
     static const struct {

@@ -337,7 +337,8 @@ static void expect_spans(const char *row, const setup *on)
     free(returns);
 }
 
-/* Mini-batch b reads version max(b - 1, 0), forward and backward; its update makes version b + 1. */
+/* Mini-batch b reads version max(b - 1, 0), forward and backward; its update makes version
+ * b + 1. */
 static void expect_versions(const char *row, const setup *on)
 {
     for (uint32_t task = 0; task < on->graph.n_tasks; task++) {

@@ -208,8 +208,8 @@ static void test_balanced_against_all_partitions(void **state)
  *                      rather {2 2 8}{3} with 144
  *   the same, unseen   {2 2}{8 3}: 11 against 12
  *   a message as long  2 * 498 * 1 ns are as long as 83 * 12 ns: {10}{73 10} and {10 73}{10} are
- *                      equally good, and the last stage starts first in the former. (498 / 1e9 * 1e12
- *                      is a little more than 498000 in doubles.)
+ *                      equally good, and the last stage starts first in the former. (498 / 1e9 *
+ *                      1e12 is a little more than 498000 in doubles.)
  */
 static void test_balanced_by_hand(void **state)
 {

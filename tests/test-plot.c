@@ -773,7 +773,8 @@ static void test_sweeps_that_are_refused(void **state)
 
 /* ---- what gnuplot is given ---- */
 
-/* Puts a program of the test's own in the place of `program`: it hands out the data as "picture". */
+/* Puts a program of the test's own in the place of `program`: it hands out the data as
+ * "picture". */
 static char *capture_of(void **state, const cs_plot_options *wanted, const char *program,
                         const char *file)
 {

@@ -438,8 +438,8 @@ static void test_every_dataset_is_described(void **state)
     hid_t file = H5Fopen(*state, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, check_object, &count) >= 0);
     H5Fclose(file);
-    /* tasks 12, memory 5, links 5, devices 4 + 3 * 8 + 3 + 6 kinds + 4 + 2 * 8 purposes, versions 5,
-     * path 4, staleness 10, weights 5, mini_batches 4, transfers 2, rates 4, waits 5 */
+    /* tasks 12, memory 5, links 5, devices 4 + 3 * 8 + 3 + 6 kinds + 4 + 2 * 8 purposes, versions
+     * 5, path 4, staleness 10, weights 5, mini_batches 4, transfers 2, rates 4, waits 5 */
     expect_int("datasets", 12 + 5 + 5 + 60 + 5 + 4 + 10 + 5 + 4 + 2 + 4 + 5, count);
 }
 

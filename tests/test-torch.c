@@ -17,7 +17,8 @@
     EVENT("cuda_runtime", "cudaLaunchKernel", tid, ts, 1, "\"correlation\": " #n)
 #define KERNEL(ts, dur, n) EVENT("kernel", "gemm", 7, ts, dur, "\"correlation\": " #n)
 
-/* linear of (16, 32) with (64, 32) and (64): reads 2048 bytes, weights 4 * (64 * 32 + 64) = 8448. */
+/* linear of (16, 32) with (64, 32) and (64): reads 2048 bytes, weights
+ * 4 * (64 * 32 + 64) = 8448. */
 #define LINEAR_SHAPES                                                                              \
     ", \"Input Dims\": [[16, 32], [64, 32], [64]], \"Input type\": [\"float\", \"float\", "        \
     "\"float\"]"

@@ -853,8 +853,8 @@ static void takes_arguments(void **state)
     }
 }
 
-/* A scenario follows from the description alone: names of the point, of its file's dataset and of the
- * network, and what was measured, change nothing. Names of networks of convolutions come from
+/* A scenario follows from the description alone: names of the point, of its file's dataset and of
+ * the network, and what was measured, change nothing. Names of networks of convolutions come from
  * `sim list models`, so they stay. */
 static void reads_no_names(void **state)
 {

@@ -9,8 +9,8 @@
  *
  * A route goes up until source and target share a subtree, and then down. There is a choice only on
  * the way up, and between parallel links:
- *   dmodk  port (target / W(l)) mod (w[l+1] * p[l+1]): messages to one target share a path, messages
- *          to neighbouring targets are spread
+ *   dmodk  port (target / W(l)) mod (w[l+1] * p[l+1]): messages to one target share a path,
+ *          messages to neighbouring targets are spread
  *   ecmp   a hash of source, target, level and seed: each pair keeps its path; pairs collide by
  *          chance, as with switches that hash packet headers
  * Only as many subtrees are built as the hosts need.

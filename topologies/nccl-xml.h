@@ -2,9 +2,9 @@
  * NCCL_TOPO_FILE (which often has only the PCIe tree), and RCCL's for AMD GPUs (version 2).
  *
  * Bandwidths are those that NCCL and RCCL assume (src/graph/topo.cc and topo.h; GB = 1e9 bytes):
- *   PCIe     lanes * rate / 80, with the rate of link_speed in 100 Mbit/s per lane: 15, 30, 60, 120,
- *            240, 480 for 2.5 to 64 GT/s, 60 for anything else; missing or 0 lanes count as 16. 12 GB/s
- *            for PCIe 3 x16
+ *   PCIe     lanes * rate / 80, with the rate of link_speed in 100 Mbit/s per lane: 15, 30, 60,
+ *            120, 240, 480 for 2.5 to 64 GT/s, 60 for anything else; missing or 0 lanes count as
+ *            16. 12 GB/s for PCIe 3 x16
  *   NVLink   count * the rate of the compute capability: 18 (6.x), 20 (7.x, 8.0), 12 (8.6), 20.6
  *            (9.x), 40.1 GB/s (from 10.x)
  *   xGMI     count * the rate of the architecture: 36 (gfx90a), 48 (gfx94x, gfx95x), else 24 GB/s

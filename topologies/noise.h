@@ -7,8 +7,8 @@
  *   jitter        each link loses a share of its bandwidth, for the whole run
  *   slow devices  each device takes 1 + x times as long for all its computations
  *   slow tasks    each computation takes 1 + x times as long
- *   traffic       messages of other jobs: each source is silent for an exponentially distributed time
- *                 (Poisson arrivals while it is silent), sends a message, is silent again, ...
+ *   traffic       messages of other jobs: each source is silent for an exponentially distributed
+ *                 time (Poisson arrivals while it is silent), sends a message, is silent again, ...
  *
  * Shares and x are drawn from a spread. With probability (1 - probability) the value is 0;
  * otherwise, with mean m and standard deviation d, it is

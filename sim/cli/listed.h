@@ -17,8 +17,8 @@ bool cs_listed_each(const char *section,
 /* Prints the meaning of a term (sim/base/terms.h). Returns false for other words. */
 bool cs_listed_term(const char *word, FILE *out);
 
-/* Returns the parameters of an entry, ended by {0}, which may be in the arena; NULL if the entry does
- * not exist. */
+/* Returns the parameters of an entry, ended by {0}, which may be in the arena; NULL if the entry
+ * does not exist. */
 const cs_field *cs_listed_fields(const char *section, const char *name, cs_arena *arena);
 
 #endif

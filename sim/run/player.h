@@ -14,7 +14,8 @@ typedef enum cs_player_moment {
     CS_N_PLAYER_MOMENTS
 } cs_player_moment;
 
-/* Who watches a player; members may be NULL. What the functions return is returned by the player. */
+/* Who watches a player; members may be NULL. What the functions return is returned by the
+ * player. */
 typedef struct cs_player_watch {
     cs_history *history; /* gets what the allocator does, with labels that the player owns */
     uint64_t peak_at;    /* cs_device_allocations.peak_at of an earlier play of the same run */

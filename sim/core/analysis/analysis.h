@@ -6,9 +6,10 @@
  *                  being transferred (exposed communication)
  *   dependency     idle while the dependency of the next task is still being computed elsewhere,
  *                  including the pipeline's fill, or until the task's release time
- *   flush          idle between two mini-batches until every device has finished the earlier one, if
- *                  no work of the later one started before; and after the device's last task, until
- *                  the last computation of the run ends. All idle time after that is communication
+ *   flush          idle between two mini-batches until every device has finished the earlier one,
+ *                  if no work of the later one started before; and after the device's last task,
+ *                  until the last computation of the run ends. All idle time after that is
+ *                  communication
  * To explain an idle gap before a task, the analysis walks back along the predecessors that ended
  * last: transfers are communication, and everything before the first computation on that path is
  * dependency. The time before a message between stages was sent belongs to the sender, whether it

@@ -1,5 +1,5 @@
-/* Writes an analysis to a results file (schema: sim/core/trace/results.h): use of the devices' time,
- * critical path, age of weights, metrics of the whole run. */
+/* Writes an analysis to a results file (schema: sim/core/trace/results.h): use of the devices'
+ * time, critical path, age of weights, metrics of the whole run. */
 #ifndef CS_ANALYSIS_STORE_H
 #define CS_ANALYSIS_STORE_H
 

@@ -1,5 +1,6 @@
-/* The part of a report that sweeps need (sim/study/sweep/sweep-figures.h). A full report of thousands of
- * devices, with each device and its closed forms, takes longer to write than the run. */
+/* The part of a report that sweeps need (sim/study/sweep/sweep-figures.h). A full report of
+ * thousands of devices, with each device and its closed forms, takes longer to write than the
+ * run. */
 #ifndef CS_PRINT_REPORT_DIGEST_H
 #define CS_PRINT_REPORT_DIGEST_H
 

@@ -59,8 +59,8 @@ static text figure_text(cs_figure figure, double value)
 
 static bool equal(cs_figure figure, double simulated, double closed)
 {
-    /* Makespans, bytes and counts are exact integers. Other metrics are quotients, whose last digits
-     * depend on rounding. */
+    /* Makespans, bytes and counts are exact integers. Other metrics are quotients, whose last
+     * digits depend on rounding. */
     const bool is_quotient = cs_figure_is_fraction(figure) || figure == CS_FIGURE_ITERATION_TIME ||
                              figure == CS_FIGURE_EPOCH_TIME;
     return fabs(simulated - closed) <= (is_quotient ? 1e-12 : 0) * fabs(closed);

@@ -1,6 +1,6 @@
-/* Run descriptions: the network, the GPUs, parallel sizes, batches, precision, framework and options
- * of a training run, in the field's words (docs/reference/points.md). A description is a file of the
- * schema "run/1", or part of a measured point.
+/* Run descriptions: the network, the GPUs, parallel sizes, batches, precision, framework and
+ * options of a training run, in the field's words (docs/reference/points.md). A description is a
+ * file of the schema "run/1", or part of a measured point.
  */
 #ifndef CS_RECIPE_DESCRIPTION_H
 #define CS_RECIPE_DESCRIPTION_H
@@ -96,8 +96,8 @@ extern const cs_field cs_description_options_fields[];
 extern const cs_field cs_description_profile_fields[];
 
 /* Reads an object with the keys of cs_description_fields; and with those of `others` into `other`,
- * both of which may be NULL. Unknown keys and keys that are null are removed from `object`, which must
- * live as long as the description. */
+ * both of which may be NULL. Unknown keys and keys that are null are removed from `object`, which
+ * must live as long as the description. */
 CS_MUST_CHECK cs_status cs_description_read(cJSON *object, const cs_json_place *place,
                                             const cs_field *others, void *other, cs_arena *arena,
                                             cs_description *description, cs_error *error);

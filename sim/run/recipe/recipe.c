@@ -1,4 +1,5 @@
-/* From a run description to a scenario: the order of the rules, and sizes that tables cannot state. */
+/* From a run description to a scenario: the order of the rules, and sizes that tables cannot
+ * state. */
 #include "sim/base/number.h"
 #include "sim/run/recipe/rules.h"
 #include "sim/run/scenario/runtime-section.h"
@@ -33,8 +34,8 @@ static void put_text(cs_rules *rules, const char *key, const char *value)
 
 /* ---- assumptions ---- */
 
-/* Puts the runtime that is called `name` under /is/found; and each word of the name, with the number
- * that follows it, such as a release, or true: "NeMo 25.02" is /is/words/NeMo = "25.02". */
+/* Puts the runtime that is called `name` under /is/found; and each word of the name, with the
+ * number that follows it, such as a release, or true: "NeMo 25.02" is /is/words/NeMo = "25.02". */
 static void put_framework(cs_rules *rules, const char *name)
 {
     char text[128], key[128];
@@ -82,8 +83,8 @@ static void put_device(cs_rules *rules, const cs_description *run)
     put_truth(rules, "/is/rack", cs_rules_rack(rules, run));
 }
 
-/* Reads the description again, with assumed values, into rules->run. If that fails, an argument has a
- * value of another type. */
+/* Reads the description again, with assumed values, into rules->run. If that fails, an argument has
+ * a value of another type. */
 static void complete(cs_rules *rules, cs_description *run)
 {
     cJSON *is = cJSON_DetachItemFromObjectCaseSensitive(rules->view, "is");
@@ -174,8 +175,8 @@ static uint32_t dense_layers(const cs_description *run)
     return first;
 }
 
-/* Features within an MLP. Megatron-LM has 4 times the hidden size, or with SwiGLU two thirds of this,
- * rounded down to a multiple of 64, unless they are given (megatron/training/arguments.py,
+/* Features within an MLP. Megatron-LM has 4 times the hidden size, or with SwiGLU two thirds of
+ * this, rounded down to a multiple of 64, unless they are given (megatron/training/arguments.py,
  * ffn_hidden_size). */
 static uint32_t inner_features(const cs_description *run)
 {
@@ -258,8 +259,8 @@ static void put_model_sizes(cs_rules *rules)
     put_text(rules, "/is/pattern", pattern ? pattern : "");
 }
 
-/* Share of the all-to-alls that is hidden. Without a pipeline, the first forward and the last backward
- * of a step have no other micro-batch to overlap with (Megatron-LM, megatron/core/
+/* Share of the all-to-alls that is hidden. Without a pipeline, the first forward and the last
+ * backward of a step have no other micro-batch to overlap with (Megatron-LM, megatron/core/
  * pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining). With DualPipe, the
  * schedule decides. */
 static double hidden_of_experts(const cs_description *run, double micro_batches)
@@ -291,8 +292,8 @@ static double bucket(const cs_rules *rules, uint64_t replicas)
     return run->options->dp_overlap && run->parallel->zero < 3 ? gradients * (wide ? 4 : 2) : 0;
 }
 
-/* Bytes of cuBLAS's workspaces where the environment says so: pairs of a size in KiB and how many of
- * it there are, ":4096:2:16:8" (PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp,
+/* Bytes of cuBLAS's workspaces where the environment says so: pairs of a size in KiB and how many
+ * of it there are, ":4096:2:16:8" (PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp,
  * parseChosenWorkspaceSize). */
 static double told_workspace(const cs_description *run)
 {
@@ -414,8 +415,8 @@ static void put_operators(cs_rules *rules)
     }
 }
 
-/* The model of measured passes: a stage is one layer with the rank's times over its stages. A message
- * takes what it was measured to take, whatever its size, so sizes are left out. */
+/* The model of measured passes: a stage is one layer with the rank's times over its stages. A
+ * message takes what it was measured to take, whatever its size, so sizes are left out. */
 static void put_profile(cs_rules *rules)
 {
     static const char head[] =

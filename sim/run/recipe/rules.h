@@ -1,8 +1,8 @@
 /* Rules from a run description to a scenario. Internal to sim/run/recipe.
  *
  * All rules read and write one document, the view. It holds the description under its own keys,
- * with assumed values; "is": facts that follow from the description; "device": the description of the
- * GPU; and "scenario": the new scenario. The files of facts/words hold lists of
+ * with assumed values; "is": facts that follow from the description; "device": the description of
+ * the GPU; and "scenario": the new scenario. The files of facts/words hold lists of
  * conventions (sim/base/conventions.h) on keys of the view. Here a value that begins with "/" is
  * the value of that key; a convention whose key is not there does not apply. "note" is added to
  * what is assumed when the convention is used; {/key} in it is the value of a key.
@@ -71,8 +71,8 @@ bool cs_rules_knows_words(cs_rules *rules, const char *list, const char *given, 
 /* DualPipe on P ranks is two replicas of DualPipeV on P / 2 each: ranks r and P - 1 - r hold the
  * same two stages and run the same passes, of half the micro-batches each, and reduce their
  * gradients together. The only difference is one message in the middle, where a micro-batch goes on
- * to the other half, and stays on its device in DualPipeV. Converts the mesh and the batch of such a
- * run to DualPipeV. */
+ * to the other half, and stays on its device in DualPipeV. Converts the mesh and the batch of such
+ * a run to DualPipeV. */
 void cs_rules_halve(cs_rules *rules, cs_description_parallel *mesh, cs_description_batch *batch);
 
 /* Reads the stated stages, and sets the number of stages per rank accordingly. */

@@ -2,9 +2,9 @@
  * last_stage_layers state it, or Megatron-LM's arguments, else equally many each.
  *
  * Megatron Core's argument pipeline-model-parallel-layout (NVIDIA/Megatron-LM, megatron/core/
- * transformer/pipeline_parallel_layer_layout.py) has a letter for each part of the network, E for the
- * embedding, t for a block, m for a module of multi-token prediction, L for the loss with the matrix
- * in front of it, and | between stages. "t*3" means three letters, "(tt|)*6" for six groups;
+ * transformer/pipeline_parallel_layer_layout.py) has a letter for each part of the network, E for
+ * the embedding, t for a block, m for a module of multi-token prediction, L for the loss with the
+ * matrix in front of it, and | between stages. "t*3" means three letters, "(tt|)*6" for six groups;
  * commas and blanks mean nothing. Stage s is on rank s mod P. */
 #include "sim/run/recipe/rules.h"
 
@@ -98,8 +98,8 @@ static const char *read_layout(const cs_description *run, const letters *of, cs_
     return NULL;
 }
 
-/* The same of numbers of blocks. Layer 0 is the embedding, the last one the head, which a last stage
- * without blocks has alone. */
+/* The same of numbers of blocks. Layer 0 is the embedding, the last one the head, which a last
+ * stage without blocks has alone. */
 static const char *read_blocks(const cs_description *run, cs_stages *made)
 {
     const cs_description_options *options = run->options;
@@ -192,8 +192,8 @@ static uint32_t argument(const cs_description *run, const char *name)
 
 /* Blocks of the first, of a middle and of the last stage where nothing is stated but Megatron-LM's
  * arguments for the first and the last stage: the others have equally many. Else all stages have
- * equally many, or the first and the last one, which have the embedding and the head, one less. False
- * where none is possible, and for encoders with decoders, whose blocks are of two kinds. */
+ * equally many, or the first and the last one, which have the embedding and the head, one less.
+ * False where none is possible, and for encoders with decoders, whose blocks are of two kinds. */
 static bool share(const cs_description *run, uint32_t *first, uint32_t *middle)
 {
     const uint32_t ahead = argument(run, "decoder-first-pipeline-num-layers");

@@ -4,10 +4,10 @@
  *     K_formula next to K                                 also difference_K, K minus K_formula
  *     devices[].peak_memory_bytes, peak_activation_bytes  the largest, under these keys
  *     devices[].capacity_bytes                            the smallest
- *     closed_forms[]                                      closed_form_K, difference_K (simulated minus
- *                                                         closed form), applies_K (its assumptions
- *                                                         hold) and promised_K (both must be equal);
- *                                                         K is its metric
+ *     closed_forms[]                                      closed_form_K, difference_K (simulated
+ *                                                         minus closed form), applies_K (its
+ *                                                         assumptions hold) and promised_K (both
+ *                                                         must be equal); K is its metric
  *     sharing, collectives.algorithms                     as texts: sharing, algorithms
  *
  * A second closed form for a metric is closed_form2_K, with difference2_K and so on. If a form is
